@@ -16,6 +16,7 @@ from typing import Any
 
 from amqpsniff.analysis import binary_values
 from amqpsniff.analysis.content_encoding import ENCODINGS, NotDecodable, decoded, encoding_of
+from amqpsniff.spec.amqp10 import MESSAGES
 
 MAX_UNPACKED_BYTES = 1 << 20
 """Bytes of an unpacked body that are looked at: one can unpack to gigabytes."""
@@ -40,7 +41,7 @@ _BY_MARK: tuple[tuple[str, bytes, Callable[[bytes], str]], ...] = (
 
 Reader = tuple[str, Callable[[bytes], str]]
 _VALUE: Reader = ("AMQP value", binary_values.amqp_value)
-"""What the section amqp-value holds; rows do not say of which section a body is."""
+"""The reader of a body in the section amqp-value; rows do not say which section a body is from."""
 
 _NAMES = {
     ".gz": "gzip",
@@ -98,7 +99,7 @@ def body_text(message: Mapping[str, Any], limit: int | None = None) -> BodyText 
         shown = octets[:limit]
         whole = len(shown) == len(octets) and not cut
         text = as_text(shown, whole=whole, charset=_charset(content_type, message))
-    if text is None and octets is body and message.get("method") in ("send", "receive"):
+    if text is None and octets is body and message.get("method") in MESSAGES:
         name, text = _first(octets, (_VALUE,))
     return BodyText(octets, ", ".join([*form, *filter(None, (name,))]), text, cut, name is not None)
 

@@ -78,7 +78,7 @@ class Diagnosis:
 
     def failures(self, fail_on: str | None) -> list[str]:
         """Reasons in words why a check fails: traffic that could not be looked at, and findings as
-        bad as `fail_on`. There is none if that is None.
+        bad as `fail_on`. Empty if `fail_on` is None.
         """
         if fail_on is None:
             return []

@@ -18,7 +18,7 @@ from amqpsniff.analysis import times
 from amqpsniff.analysis.timeline import CONTENT_METHODS
 from amqpsniff.errors import FilterError, UsageError, read_twice
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
-from amqpsniff.spec.amqp10 import PERFORMATIVES
+from amqpsniff.spec.amqp10 import MESSAGES, PERFORMATIVES
 
 if TYPE_CHECKING:
     from amqpsniff.tables.query import Filter
@@ -79,11 +79,8 @@ alone (`SHOWN_BY_MOST`) input that cannot be read twice is not refused."""
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
 
-DELIVERIES = ("send", "receive")
-"""Methods of messages of AMQP 1.0, whose frames are `transfer`."""
-
 _METHODS = [
-    *(row.name for row in METHODS), *(row.name for row in PERFORMATIVES), *DELIVERIES,
+    *(row.name for row in METHODS), *(row.name for row in PERFORMATIVES), *MESSAGES,
 ]  # fmt: skip
 _ADDRESS = re.compile(
     r"(?=.*[.:])(?=.*\d)([\d.*?]*|\[?[0-9a-fA-F:.*?]*:[0-9a-fA-F:.*?]*\]?)(:[\d*?]+)?", re.ASCII
@@ -434,7 +431,7 @@ class MessagePositions:
             rows = zip(*(values(batch, name) for name in _KEYS["messages"]), strict=True)
             return [
                 self._delivery(tuple(place), packet, number, more=False)
-                if method in DELIVERIES
+                if method in MESSAGES
                 else self._next(tuple(place), packet)
                 for *place, packet, method, number in rows
             ]
@@ -479,7 +476,7 @@ class MessagePositions:
 
 
 _MORE = '"more":true'
-"""What the arguments of a transfer have that others of its delivery follow."""
+"""Text in the arguments of a transfer after which its delivery goes on in another one."""
 
 _PARTS = ("header", "body")
 """Types of the frames that follow the method of a message."""

@@ -243,7 +243,7 @@ def _queues(statistics: Mapping[str, Any], top: int) -> Row:
 
 
 def _depth(messages: int | None, consumers: int | None, ts_ns: int) -> Row:
-    """What the broker said last of a queue, and when."""
+    """Messages and consumers of a queue as the broker gave them last, and the time of that."""
     said_at = None if ts_ns == NULL else times.absolute(ts_ns)
     return {"message_count": messages, "consumer_count": consumers, "said_at": said_at}
 

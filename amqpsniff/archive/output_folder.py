@@ -77,8 +77,10 @@ def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
 
 @cache
 def form_of_rows() -> str:
-    """What results of tasks must have been made under to count: the numbers of the layouts, and a
-    hash of the code that makes what tasks tell each other, which no number tells.
+    """Identification of the form of results: results of another form do not count.
+
+    A hash of the numbers of the layouts, and of the code of rules and sessions, which makes the
+    records that tasks give each other and has no number of its own.
     """
     found = hashlib.blake2b(json.dumps([FORM, ROWS_FORM]).encode(), digest_size=8)
     for room in ("findings", "session", "session/rules"):

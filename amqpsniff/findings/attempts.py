@@ -221,7 +221,7 @@ class Attempts:
         return self._made(code, detail, server, count, first, last)
 
     def _around(self, server: str, first_ns: int, last_ns: int) -> str:
-        """What the server ended right before it refused, and when it was back."""
+        """Words on what the server ended right before it refused, and on when it was back."""
         ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one <= ENDED_NS]
         if not ended:
             return ""

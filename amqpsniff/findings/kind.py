@@ -29,7 +29,7 @@ SHOWN = ("severity", "title", "advice", "confidence")
 
 
 def rank(severity: str) -> int:
-    """How bad a severity is, from 0; UsageError for one that is not there."""
+    """The place of a severity in `SEVERITIES`; raises UsageError for any other text."""
     if severity not in SEVERITIES:
         raise UsageError(f"no severity `{severity}`; there are {', '.join(SEVERITIES)}")
     return SEVERITIES.index(severity)

@@ -139,6 +139,9 @@ FIRST_SASL, LAST_SASL = 0x40, 0x44
 SASL_CODES = ("ok", "auth", "sys", "sys-perm", "sys-temp")
 """Names of the codes of sasl-outcome, from 0 on (§5.3.3.6)."""
 
+MESSAGES = ("send", "receive")
+"""Methods of messages in the table `messages`; their frames are `transfer`."""
+
 SECRETS = frozenset(("initial_response", "challenge", "response", "additional_data"))
 """Fields of SASL frames that tell what nobody else should know."""
 
