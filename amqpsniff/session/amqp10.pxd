@@ -39,6 +39,9 @@ cdef class Amqp10Session:
     cdef Link last
     cdef public long long in_vain
     cdef public Windows windows
+    cdef long long settled_to[2]
+    cdef int note_settled(self, int sender, long long last) except? -1
+    cdef bint was_settled(self, int sender, long long delivery) except? -1
 
 cdef class Amqp10Connection:
     cdef public tuple channels

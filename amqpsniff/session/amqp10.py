@@ -58,7 +58,7 @@ from cython.cimports.amqpsniff.session.entities import (
     Session,
     pending_message,
 )
-from cython.cimports.amqpsniff.session.links import Address, Link, Windows
+from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahead
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
 from cython.cimports.amqpsniff.session.rules.occasions import LARGE_HEADERS_BYTES
 from cython.cimports.amqpsniff.session.settling import Settler
@@ -204,9 +204,11 @@ class Amqp10Session:
     side (`last_key`, -1 for none). `unsettled` has deliveries that wait. `server_channel`: the
     number that the server sends on.
     `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
-    `MAX_LOOKS` a delivery.
+    `MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other has
+    settled, -1 for none.
     """
 
+    settled_to: list[int]
     ended: int
     in_vain: int
     server_channel: int
@@ -228,7 +230,23 @@ class Amqp10Session:
         self.unsettled = _NOTHING_WAITS
         self.ended = self.in_vain = 0
         self.server_channel = -1
+        if not cython.compiled:
+            self.settled_to = [-1, -1]
+        self.settled_to[0] = self.settled_to[1] = -1
         self.windows = Windows()
+
+    def note_settled(self, sender: cython.int, last: cython.longlong) -> cython.int:
+        """The deliveries of a side are settled by the other, up to one."""
+        if self.settled_to[sender] < 0 or ahead(last, self.settled_to[sender]) > 0:
+            self.settled_to[sender] = last
+        return 0
+
+    def was_settled(self, sender: cython.int, delivery: cython.longlong) -> cython.bint:
+        """True if the other side has settled a delivery of a side before.
+
+        So it is where a part of the delivery was waited for in vain: its settlement was read first.
+        """
+        return self.settled_to[sender] >= 0 and ahead(self.settled_to[sender], delivery) >= 0
 
 
 class Amqp10Connection:
@@ -582,7 +600,7 @@ class Amqp10Tracker:
             lost: cython.bint = not session.connection.began
             if session.lost_at is not None and session.lost_at[1 - side]:
                 lost = True  # in which another session of that side may have begun
-            if lost and one.channel.known:
+            if one.ended & 1 << side or (lost and one.channel.known):
                 one = None
         if one is None:
             one = self._new(
@@ -964,10 +982,8 @@ class Amqp10Tracker:
                 if times.first_delivery_ns == NULL:
                     times.first_delivery_ns = ts_ns
                 times.last_delivery_ns = ts_ns
-            if found.settled != 1 and found.first >= 0:
+            if found.settled != 1:
                 self._await(one, entry, side)
-            elif found.settled != 1:
-                settler._close_row(entry, -1)  # nothing can name it
         presettled: cython.bint = found.settled == 1 and (said is None or not said.settled)
         if presettled:
             if link is not None:
@@ -996,12 +1012,14 @@ class Amqp10Tracker:
         settler: Settler = self.settler
         channel: Channel = one.channel
         link: Link = link_of(entry)
-        if settler.outstanding >= settler.most:
+        if entry.number < 0:  # nothing can name it
+            settler._close_row(entry, -1)
+            return
+        is_full: cython.bint = settler.outstanding >= settler.most
+        if is_full:
             settler.limit_reached("outstanding")
-            if side == 0:
-                channel.publishes_uncertain = True
-            else:
-                channel.deliveries_uncertain = True
+        if is_full or one.was_settled(side, entry.number):
+            channel.publishes_uncertain = channel.deliveries_uncertain = True
             settler._close_row(entry, -1)
             return
         waiting: Ledger = one.unsettled[side]
@@ -1091,6 +1109,8 @@ class Amqp10Tracker:
         sender: cython.int = 1 - side if found.role == 1 else side
         waiting: Ledger = one.unsettled[sender]
         self.scratch.settled = False  # which is what this row says, from its first delivery on
+        if found.role == 1 and found.settled == 1 and found.first >= 0:
+            one.note_settled(sender, found.last)
         if found.first < 0 or waiting.waiting == 0:
             return
         span: cython.longlong = (found.last - found.first) & _MASK

@@ -1,6 +1,8 @@
 from amqpsniff.decode.amqp10.performatives cimport Performative
 from amqpsniff.session.entities cimport Channel, Consumer
 
+cdef long long ahead(long long limit, long long at) noexcept
+
 cdef class Address:
     cdef public str text, exchange, routing_key, queue
     cdef public bint deprecated, claims

@@ -48,8 +48,8 @@ _UNDER_WAY = cython.declare(cython.longlong, UNDER_WAY_NS)
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _apart(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
-    """The distance of one number behind the other; negative beyond it."""
+def ahead(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
+    """How far a serial number is ahead of another (RFC 1982); negative behind it."""
     found: cython.longlong = (limit - at) & _MASK
     return found - _MASK - 1 if found >= _HALF else found
 
@@ -159,23 +159,23 @@ class Allowance:
         """The room that is left; -1 if unknown."""
         if self.used < 0 or self.limit < 0:
             return -1
-        return max(_apart(self.limit, self.used), 0)
+        return max(ahead(self.limit, self.used), 0)
 
     @property
     def balance(self) -> Any:
         """The room that is left, negative if the sender sent too much; None if unknown."""
-        return None if self.used < 0 or self.limit < 0 else _apart(self.limit, self.used)
+        return None if self.used < 0 or self.limit < 0 else ahead(self.limit, self.used)
 
     def allow(
         self, limit: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
         """The receiver says up to where the sender may count."""
         limit &= _MASK
-        more: cython.longlong = _apart(limit, self.limit) if self.limit >= 0 else -1
+        more: cython.longlong = ahead(limit, self.limit) if self.limit >= 0 else -1
         if self.limit < 0 and self.used >= 0:
-            more = _apart(limit, self.used)
+            more = ahead(limit, self.used)
         elif more < 0 and self.limit >= 0:
-            if not self._is_under_way(ts_ns) or _apart(self.limit, self.former) > 0:
+            if not self._is_under_way(ts_ns) or ahead(self.limit, self.former) > 0:
                 self.former = self.limit
             self.lowered_ns = ts_ns
         self.limit = limit
@@ -226,7 +226,7 @@ class Allowance:
         elif before - 1 < self.least or self.least < 0:
             self.least = before - 1
         over: cython.bint = before == 0
-        if over and self._is_under_way(ts_ns) and _apart(self.former, self.used) >= 0:
+        if over and self._is_under_way(ts_ns) and ahead(self.former, self.used) >= 0:
             over = False
         self.over += over
         return over

@@ -50,6 +50,8 @@ D3  A disposition means the deliveries of the other side (role sender: of its ow
     is settled is its outcome, with the packet of that word; without a word it has none.
 D4  A delivery whose number is begun again while it waits, or whose session is over, is left: an
     outcome that was said counts, otherwise it is `unconfirmed` or `unsettled`; null after a loss.
+    One that begins behind a receiver's settlement of it, or of a later one, has no outcome either,
+    and how many waited in its session is not known.
 D5  An aborted delivery does not wait.
 D6  Behind a loss since the delivery began, of either side, a disposition says nothing of the inside
     of first..last: who is settled by it has no outcome. Behind a loss since an outcome was said it
@@ -162,6 +164,7 @@ class Session:
         self.handles: list[dict[int, Link]] = [{}, {}]
         self.deliveries: list[Delivery] = []
         self.uncertain, self.losses = False, 0
+        self.settled_to: list[int | None] = [None, None]
         self.most = [0, 0]
         self.error: str | None = None
         self.window: list[int | None] = [None, None]
@@ -258,6 +261,8 @@ class Conversation:
             return None
         mine, others = self.open[said.side], self.open[1 - said.side]
         session = next(iter(others.values())) if len(others) == 1 and not mine else None
+        if session is not None and said.side in session.ended:
+            session = None
         if session is None or (session.known and 1 - said.side in self.lossy):
             session = self._new(said, False)
         self._use(session, said)
@@ -404,7 +409,12 @@ class Conversation:
             one.over = True
             session.deliveries.append(one)
             return
-        if not one.first.fields.get("settled"):
+        settled_to = session.settled_to[side]
+        if one.first.fields.get("settled"):
+            pass
+        elif settled_to is not None and _apart(settled_to, one.id) >= 0:
+            one.over = session.uncertain = True
+        else:
             for before in session.deliveries:
                 if before.waits and before.first.side == side and before.id == one.id:
                     self._left(before)
@@ -436,7 +446,12 @@ class Conversation:
     def _disposition(self, said: Said, session: Session) -> None:
         fields = said.fields
         side = 1 - said.side if fields["role"] else said.side
-        span = (fields.get("last", fields["first"]) - fields["first"]) % 2**32
+        last = fields.get("last", fields["first"])
+        span = (last - fields["first"]) % 2**32
+        if fields["role"] and fields.get("settled"):
+            before = session.settled_to[side]
+            if before is None or _apart(last, before) > 0:
+                session.settled_to[side] = last
         for one in session.deliveries:
             if not one.waits or one.first.side != side:
                 continue

@@ -128,3 +128,24 @@ def test_an_outcome_in_bytes_that_a_snap_length_cut() -> None:
 def test_replies_in_a_damaged_capture() -> None:
     """A request has its own reply or none, also where that is missing and the next one's is not."""
     assert not damage_all(SAMPLES / "pika_mix.pcap", seed=301, rounds=2).wrong
+
+
+def test_a_delivery_whose_settlement_is_read_before_its_end() -> None:
+    """The last packet of a transfer is lost, and given up behind the disposition of it."""
+    packets = packets_of(CAPTURES / "amqp10" / "websocket.pcap.gz")
+    channel = {"client": "10.78.0.2:34580", "opened_packet_number": 17}
+    whole = rows_of(packets)
+    said = rows_of([one for one in packets if one[0] != 170])
+    (known,), (damaged,) = (
+        [row for row in one.channels if channel.items() <= row.items()] for one in (whole, said)
+    )
+    assert (known["delivered"], known["unsettled_max"], known["unsettled_end"]) == (16, 4, 0)
+    assert (damaged["delivered"], damaged["unsettled_max"], damaged["unsettled_end"]) == (
+        16, None, None,
+    )  # fmt: skip
+    (row,) = [
+        row
+        for row in said.messages
+        if row["status"] == "truncated" and row["client"] == channel["client"]
+    ]
+    assert (row["delivery_tag"], row["outcome"]) == (15, None)
