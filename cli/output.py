@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from .files import write_text
@@ -242,15 +242,15 @@ class Output:
         self._file.flush()
 
     def show(self, *blocks: Grid | Words) -> None:
-        """Write texts and tables, without the blanks at the end of their lines."""
-        self.lines(line.rstrip() for block in blocks for line in self._laid_out(block))
+        """Write texts and tables."""
+        self.lines(chain.from_iterable(map(self._laid_out, blocks)))
 
     def _laid_out(self, block: Grid | Words) -> Iterator[str]:
         room = max(self.room - block.indent, 1)
         if self._file is sys.stdout:  # elsewhere there may be rows for programs on it
             settings.left_out.update(dict.fromkeys(block.left_out(room)))
         lines, blanks = block.lines(room, self.paint), " " * block.indent
-        return (blanks + line for line in lines) if blanks else lines
+        return (line and blanks + line for line in lines) if blanks else lines
 
 
 def columns(file: IO[str]) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -25,7 +24,6 @@ from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
-from amqpsniff.null import NULL
 from amqpsniff.plan import Plan
 from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.session.link_columns import MATCHES, LinkColumns
@@ -57,24 +55,18 @@ _SOURCES = {
 }
 
 
+def _array(kind: pa.DataType, rows: int, nulls: int, *buffers: Any) -> pa.Array:
+    """An array of some buffers, of which the first, the bitmap, may be None."""
+    if nulls == rows:
+        return pa.nulls(rows, kind)
+    shared = [None if one is None else pa.py_buffer(one) for one in buffers]
+    return pa.Array.from_buffers(kind, rows, shared, nulls)
+
+
 def _strings(values: Iterable[str | None]) -> pa.Array:
-    listed: list[Any] = list(values)
-    nulls = listed.count(None)
-    bitmap = None
-    if nulls:
-        valid = bytearray(value is not None for value in listed)
-        bitmap = pa.py_buffer(bitmaps.of_bytes(valid, len(valid)))
-    texts: list[str] = [value or "" for value in listed] if nulls else listed
-    joined = "".join(texts)
-    lengths = map(len, texts if joined.isascii() else map(_bytes, texts))
-    offsets = array("i", accumulate(lengths, initial=0))
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(_bytes(joined))]
-    return pa.Array.from_buffers(pa.string(), len(listed), buffers, nulls)
-
-
-def _bytes(text: str) -> bytes:
-    """A text as UTF-8; the name of a file may hold bytes that are not."""
-    return text.encode(errors="backslashreplace")
+    listed = list(values)
+    *buffers, nulls = bitmaps.of_texts(listed)
+    return _array(pa.string(), len(listed), nulls, *buffers)
 
 
 class _Words:
@@ -174,9 +166,7 @@ class _Columns:
             return self._nulls(_ENCODED)
         vocabulary = self._vocabularies[name]
         offsets, octets = vocabulary.entries()
-        strings = pa.Array.from_buffers(
-            pa.string(), vocabulary.count, [None, pa.py_buffer(offsets), pa.py_buffer(octets)], 0
-        )
+        strings = _array(pa.string(), vocabulary.count, 0, None, offsets, octets)
         codes = self._array(pa.int32(), storage, bitmap, nulls)
         return pa.DictionaryArray.from_arrays(codes, strings, safe=False)
 
@@ -205,8 +195,7 @@ class _Columns:
     ) -> pa.Array:
         if nulls == self._rows:
             return self._nulls(kind)
-        buffers = [None if one is None else pa.py_buffer(one) for one in (bitmap, storage, *more)]
-        return pa.Array.from_buffers(kind, self._rows, buffers, nulls)
+        return _array(kind, self._rows, nulls, bitmap, storage, *more)
 
 
 def _batch(
@@ -263,8 +252,8 @@ def settled_columns(rows: FrameRows | MessageRows, schema: pa.Schema) -> dict[st
 
 def waiting_rows(rows: Any) -> pa.BooleanArray:
     """Which rows may still change."""
-    bits = pa.py_buffer(bitmaps.of_truths(rows.waiting.storage, rows.rows))
-    return pa.Array.from_buffers(pa.bool_(), rows.rows, [None, bits], 0)
+    bits = bitmaps.of_truths(rows.waiting.storage, rows.rows)
+    return _array(pa.bool_(), rows.rows, 0, None, bits)
 
 
 def record_batch(rows: Rows | Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
@@ -276,22 +265,14 @@ def record_batch(rows: Rows | Sequence[Mapping[str, Any]], schema: pa.Schema) ->
 def _record_column(
     rows: Rows | Sequence[Mapping[str, Any]], name: str, kind: pa.DataType
 ) -> pa.Array:
-    source = f"{name}_ns" if name in ("start", "end") else name
+    source = f"{name}_ns" if pa.types.is_timestamp(kind) else name
     values = rows.column(source) if isinstance(rows, Rows) else [row[source] for row in rows]
-    if source != name:
-        values = [None if time is None else time // 1000 for time in values]
-    if values.count(None) == len(values):
-        return pa.nulls(len(values), kind)
-    if kind == pa.string():
-        return _strings(values)
     if kind == pa.bool_():
-        truths, known = (
-            bitmaps.of_bytes(bytearray(some), len(values))
-            for some in (map(bool, values), (value is not None for value in values))
-        )
-        buffers = [pa.py_buffer(known), pa.py_buffer(truths)]
-        return pa.Array.from_buffers(kind, len(values), buffers, values.count(None))
-    return _integers(values, kind)
+        count = len(values)
+        known = bytearray(value is not None for value in values)
+        bits = (bitmaps.of_bytes(some, count) for some in (known, bytearray(map(bool, values))))
+        return _array(kind, count, values.count(None), *bits)
+    return _strings(values) if kind == pa.string() else _integers(values, kind)
 
 
 def finding_batch(findings: Iterable[Finding], schema: pa.Schema = FINDINGS) -> pa.RecordBatch:
@@ -306,38 +287,23 @@ def _finding_column(
     findings: list[Finding], kinds: list[Kind], name: str, kind: pa.DataType
 ) -> pa.Array:
     rows: Sequence[object] = kinds if name in SHOWN else findings
-    if name == "timestamp":
-        times = (finding.ts_ns for finding in findings)
-        values: list[Any] = [None if time is None else time // 1000 for time in times]
-    else:
-        values = list(map(attrgetter(name), rows))
-    if kind == pa.string():
-        return _strings(values)
-    return _integers(values, kind)
+    values = map(attrgetter("ts_ns" if pa.types.is_timestamp(kind) else name), rows)
+    return _strings(values) if kind == pa.string() else _integers(values, kind)
 
 
-def _integers(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An array of a few integers or times."""
-    known = [NULL if value is None else value for value in values] if None in values else values
-    storage = bytearray(array("q", known))
-    if kind.bit_width == 64:
-        return integer_array(storage, len(values), kind)
-    bitmap, nulls = bitmaps.of_integers(storage, len(values))
-    if nulls == len(values):
-        return pa.nulls(len(values), kind)
-    narrow = array("i", [value or 0 for value in values])  # Arrow casts with its functions
-    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(narrow)]
-    return pa.Array.from_buffers(kind, len(values), buffers, nulls)
+def _integers(values: Iterable[int | None], kind: pa.DataType) -> pa.Array:
+    """An array of integers, or of times in nanoseconds."""
+    listed = list(values)
+    bitmap, numbers, nulls = bitmaps.of_numbers(listed, kind.bit_width == 32)
+    if pa.types.is_timestamp(kind):
+        numbers = bitmaps.microseconds(numbers, len(listed))
+    return _array(kind, len(listed), nulls, bitmap, numbers)
 
 
 def integer_array(storage: bytearray, rows: int, kind: pa.DataType | None = None) -> pa.Array:
     """An array of the first rows of `Integers`, of any kind of 64 bits, without copying them."""
-    kind = kind or pa.int64()
     bitmap, nulls = bitmaps.of_integers(storage, rows)
-    if nulls == rows:
-        return pa.nulls(rows, kind)
-    buffers = [None if bitmap is None else pa.py_buffer(bitmap), pa.py_buffer(storage)]
-    return pa.Array.from_buffers(kind, rows, buffers, nulls)
+    return _array(kind or pa.int64(), rows, nulls, bitmap, storage)
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Bitmaps of what is null, times in microseconds and other codes, from the decoder's columns.
+"""The buffers that Arrow's arrays have, from the decoder's columns and from lists.
 
 The decoder writes nulls as values (`amqpsniff.columns`), Arrow wants a bitmap beside them: bit n is
 set where row n has a value, least significant bit first. A function here reads a column's storage
 once and gives `(bitmap, nulls)`; the bitmap is None when nothing is null or everything is, and the
-caller looks at `nulls` to tell which.
+caller looks at `nulls` to tell which. Those of lists give the other buffers as well.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from cython.cimports.amqpsniff.null import NULL
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_ESCAPES = "backslashreplace"
 
 
 def of_integers(storage: bytearray, rows: cython.Py_ssize_t) -> tuple[Any, ...]:
@@ -106,6 +108,64 @@ def recoded(storage: bytearray, rows: cython.Py_ssize_t, places: array) -> bytea
     for row in range(rows):
         made[row] = others[codes[row]] if codes[row] >= 0 else codes[row]
     return result
+
+
+def of_numbers(values: list[Any], narrow: cython.bint) -> tuple[Any, ...]:
+    """(bitmap, numbers, nulls) of integers and None in a list; `narrow`: of 32 bits, not 64."""
+    rows: cython.Py_ssize_t = len(values)
+    nulls: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t
+    storage = bytearray(8 * rows)
+    numbers: cython.longlong[::1] = memoryview(storage).cast("q")
+    valid: cython.uchar[::1] = bytearray(rows)
+    for row in range(rows):
+        if values[row] is None:
+            nulls += 1
+        else:
+            numbers[row] = values[row]
+            valid[row] = 1
+    bitmap = _packed(valid, rows) if 0 < nulls < rows else None
+    return bitmap, _narrowed(numbers, rows) if narrow else storage, nulls
+
+
+def of_texts(values: list[Any]) -> tuple[Any, ...]:
+    """(bitmap, offsets, bytes, nulls) of strings and None in a list, as UTF-8.
+
+    The name of a file may hold bytes that are not UTF-8: they are escaped.
+    """
+    rows: cython.Py_ssize_t = len(values)
+    nulls: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t
+    value: str
+    joined: str = "".join([value for value in values if value is not None])
+    octets: bytes = joined.encode(errors=_ESCAPES)
+    plain: cython.bint = len(octets) == len(joined)
+    storage = bytearray(4 * rows + 4)
+    offsets: cython.int[::1] = memoryview(storage).cast("i")
+    valid: cython.uchar[::1] = bytearray(rows)
+    for row in range(rows):
+        value = values[row]
+        if value is None:
+            nulls += 1
+        else:
+            size += len(value) if plain else len(value.encode(errors=_ESCAPES))
+            valid[row] = 1
+        offsets[row + 1] = size
+    return _packed(valid, rows) if 0 < nulls < rows else None, storage, octets, nulls
+
+
+@cython.cfunc
+def _narrowed(numbers: cython.longlong[::1], rows: cython.Py_ssize_t) -> bytearray:
+    """Integers of 64 bits as such of 32."""
+    storage = bytearray(4 * rows)
+    narrow: cython.int[::1] = memoryview(storage).cast("i")
+    row: cython.Py_ssize_t
+    for row in range(rows):
+        if numbers[row] != cython.cast(cython.int, numbers[row]):
+            raise OverflowError(f"{numbers[row]} has more than 32 bits")
+        narrow[row] = cython.cast(cython.int, numbers[row])
+    return storage
 
 
 @cython.cfunc

@@ -176,7 +176,7 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
     unseen = ", ".join(grid.left_out(output.room))
     left += [f"without {unseen}"] if unseen else []
-    lines = [line.rstrip() for line in grid.lines(output.room, output.paint)]
+    lines = list(grid.lines(output.room, output.paint))
     if left:
         note = f"({'; '.join(left)}: see reports/{report['report']}.csv)"
         lines += Words(note, "key").lines(output.room, output.paint)

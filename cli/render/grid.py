@@ -110,6 +110,7 @@ class Grid:
         self._styles = [(styles or {}).get(heading, "") for heading in self._headings]
         self._columns: list[list[_Cell]] = [[] for _ in self._headings]
         self._measured: tuple[int, list[int]] = (-1, [])
+        self._pieced: set[int] = set()  # columns with cells in pieces
 
     @property
     def rows(self) -> int:
@@ -123,14 +124,18 @@ class Grid:
 
     def add(self, *cells_: Any) -> None:
         """Add a row of harmless texts, `Words` or anything that has one."""
-        for column, cell in zip(self._columns, cells_, strict=True):
+        for at, (column, cell) in enumerate(zip(self._columns, cells_, strict=True)):
             column.append(_cell_of(cell))
+            if isinstance(cell, Words):
+                self._pieced.add(at)
 
-    def extend(self, columns: Iterable[Sequence[str | Words]]) -> None:
+    def extend(self, columns: Iterable[Sequence[Any]]) -> None:
         """Add rows column by column."""
-        for column, more in zip(self._columns, columns, strict=True):
+        for at, (column, more) in enumerate(zip(self._columns, columns, strict=True)):
             known = {cell: _cell_of(cell) for cell in set(more) if type(cell) is not str}
-            column.extend(map(known.get, more, more) if known else more)  # type: ignore[arg-type]
+            column.extend(map(known.get, more, more) if known else more)
+            if tuple in map(type, known.values()):
+                self._pieced.add(at)
 
     def fits(self, width: int) -> bool:
         """True if all columns are beside each other at this width, with enough of each to read."""
@@ -142,8 +147,10 @@ class Grid:
         """The width of each column; there may be very many rows, of which most say the same."""
         if self._measured[0] != self.rows:
             widths = [
-                max(cells(heading), _widest(set(column)))
-                for heading, column in zip(self._headings, self._columns, strict=True)
+                max(cells(heading), _widest(self._texts(at, set(column))))
+                for at, (heading, column) in enumerate(
+                    zip(self._headings, self._columns, strict=True)
+                )
             ]
             self._measured = self.rows, widths
         return list(self._measured[1])
@@ -156,6 +163,10 @@ class Grid:
         ]
         return sum(wanted) + GAP * (len(shown) - 1)
 
+    def _texts(self, at: int, cells_: Collection[_Cell]) -> Collection[str]:
+        """The texts of some cells of a column."""
+        return list(map(_plain, cells_)) if at in self._pieced else cells_  # type: ignore[return-value]
+
     def _words(self, cell: _Cell, at: int) -> Words:
         """A cell with its style or those of its pieces."""
         if isinstance(cell, str):
@@ -165,7 +176,7 @@ class Grid:
         return words
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-
+        """Headings and rows as lines of at most so many columns; blanks end none of them."""
         widths, shown, below = self._layout(width)
         rooms: list[int] = []
         left = width
@@ -197,7 +208,7 @@ class Grid:
         """Cells of a column as wide as it is; the lines of one that is continued in one text."""
         different = {column[0]} if column.count(column[0]) == len(column) else set(column)
         if 2 * len(different) > len(column) and not paint.colour:
-            texts = list(map(_plain, column))
+            texts = self._texts(at, column)
             whole = "".join(texts)
             if whole.isascii() and max(map(len, texts)) <= room:
                 pad = str.rjust if ">" in self._marks[at] else str.ljust
@@ -235,7 +246,7 @@ class Grid:
 
     def _says(self, at: int) -> bool:
         """True if not all cells of a column are empty."""
-        return any(map(_plain, set(self._columns[at])))
+        return any(self._texts(at, set(self._columns[at])))
 
     def _cell(self, text: str, words: Words | None, at: int, width: int, paint: Paint) -> str:
         """A cell as wide as its column, in the colours of `words`."""
@@ -306,7 +317,6 @@ def _plain(cell: _Cell) -> str:
     return cell if isinstance(cell, str) else "".join([text for text, _ in cell])
 
 
-def _widest(different: Collection[_Cell]) -> int:
-    """Columns of a terminal that the widest of some cells takes."""
-    texts = list(map(_plain, different))
+def _widest(texts: Collection[str]) -> int:
+    """Columns of a terminal that the widest of some texts takes."""
     return max(map(len if "".join(texts).isascii() else cells, texts), default=0)

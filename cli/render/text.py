@@ -145,11 +145,11 @@ class Words:
         return iter(())
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The text as lines of at most so many columns."""
+        """The text as lines of at most so many columns, without blanks at their ends."""
         begin = 0
         for whole in self.plain.split("\n"):
             for line, at in folded_at(whole, width):
-                yield self.painted(paint, line, begin + at)
+                yield self.painted(paint, line, begin + at).rstrip()
             begin += len(whole) + 1
 
     def painted(self, paint: Paint, shown: str, at: int = 0) -> str:

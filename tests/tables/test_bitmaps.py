@@ -2,6 +2,7 @@
 
 import importlib.util
 from array import array
+from itertools import pairwise
 from types import ModuleType
 
 import pytest
@@ -86,6 +87,38 @@ def test_recoded(module: ModuleType, codes: list[int]) -> None:
     assert list(made) == [places[code] if code >= 0 else code for code in codes]
     with pytest.raises(IndexError):
         module.recoded(bytearray(array("i", [5])), 1, places)
+
+
+@given(st.lists(st.none() | LONG, max_size=40))
+def test_numbers_of_a_list(module: ModuleType, values: list[int | None]) -> None:
+    bitmap, numbers, nulls = module.of_numbers(values, False)
+    assert nulls == values.count(None)
+    known = bits(bitmap, len(values)) if bitmap else [not nulls] * len(values)
+    made = [
+        value if is_there else None
+        for value, is_there in zip(array("q", numbers), known, strict=True)
+    ]
+    assert made == values
+
+
+@given(st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=40))
+def test_narrow_numbers_of_a_list(module: ModuleType, values: list[int | None]) -> None:
+    _, numbers, _ = module.of_numbers(values, True)
+    assert list(array("i", numbers)) == [value or 0 for value in values]
+    for large in (2**31, -(2**31) - 1, 2**40):
+        with pytest.raises((OverflowError, ValueError)):
+            module.of_numbers([*values, large], True)
+
+
+@given(st.lists(st.none() | st.text(st.characters(), max_size=5), max_size=40))
+def test_texts_of_a_list(module: ModuleType, values: list[str | None]) -> None:
+    bitmap, storage, octets, nulls = module.of_texts(values)
+    assert nulls == values.count(None)
+    known = bits(bitmap, len(values)) if bitmap else [not nulls] * len(values)
+    ends = array("i", storage)
+    made = [octets[begin:end] for begin, end in pairwise(ends)]
+    wanted = [(value or "").encode(errors="backslashreplace") for value in values]
+    assert (made, known) == (wanted, [value is not None for value in values])
 
 
 def test_too_many_rows_are_refused_and_not_read(module: ModuleType) -> None:
