@@ -848,7 +848,7 @@ class Session(Closeable):
 
     def note_capture(self, ts_ns: cython.longlong, capture: Any) -> cython.int:
         """From a time on its packets are in a capture; nothing new in most cases."""
-        last = self.capture if self.captures is None else self.captures[-1][1]
+        last = self.capture if self.captures is None else self.captures[len(self.captures) - 1][1]
         if capture == last or ts_ns == NULL:
             return 0
         if self.captures is None:

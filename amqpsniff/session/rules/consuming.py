@@ -75,7 +75,7 @@ def consumed(context: RuleContext) -> None:
     """Remember when a host consumed from which queue, and forget what was cancelled before."""
     queue = context.queue
     cancelled = context.memory.get("cancelled", [])
-    cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
+    cancelled[:] = [one for one in cancelled if queue and one[1] is not None and one[1] != queue]
     contribute(context, judge_consumed, client_of(context).host, queue, context.ts_ns)
 
 

@@ -41,8 +41,8 @@ from amqpsniff.units import duration, rate
 
 REPEATED = "publish-repeated"
 
-SEQUENCE_BYTES, OCTETS = 8, 256
-"""Length of a number that RabbitMQ's client for .NET writes as bytes, and what a byte holds."""
+SEQUENCE_BYTES = 8
+"""Length of a number that RabbitMQ's client for .NET writes as bytes."""
 
 WRONG_NUMBERS = 3
 """Publishes whose number differs by the same from the broker's count, from which on it is told."""
@@ -402,7 +402,8 @@ def judge_sequence(context: RuleContext) -> None:
         return
     number = whole(said)
     if number is None and isinstance(said, str) and len(said) == SEQUENCE_BYTES:
-        number = int.from_bytes(map(ord, said)) if max(map(ord, said)) < OCTETS else None
+        octets = said.encode("latin-1", errors="ignore")
+        number = int.from_bytes(octets) if len(octets) == SEQUENCE_BYTES else None
     known = context.memory.setdefault("sequences", {})
     before, times = known.get(channel.number, (0, 0))
     apart = 0 if number is None or entry.number < 1 else number - entry.number
