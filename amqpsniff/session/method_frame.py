@@ -22,6 +22,10 @@ ALIKE = 256
 """Different handshakes, closes and addresses that are read once: most connections say what others
 said, and arguments are no longer than a frame."""
 
+MAX_READ_BYTES = 2_048
+"""Length of arguments that are remembered when they were read: declarations and handshakes have
+less, and what is made of a longer one may take megabytes."""
+
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""
 
@@ -29,6 +33,15 @@ Reason = tuple[int | None, str | None, str | None]
 _FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
 _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
 """Methods by their numbers; where dialects differ, that of 0-9-1."""
+
+
+_read = lru_cache(ALIKE)(read_object)
+
+
+def read(octets: Any) -> Any:
+    """Arguments of a method as a dict, of many that are alike read once; not to be changed."""
+    known = octets is None or len(octets) <= MAX_READ_BYTES
+    return _read(octets) if known else read_object(octets)
 
 
 @lru_cache(ALIKE)
@@ -119,8 +132,8 @@ class MethodFrame:
 
     @property
     def arguments(self) -> Any:
-        """The arguments as a dict; empty when they were not captured."""
-        return read_object(self.arguments_json)
+        """The arguments as a dict, not to be changed; empty when they were not captured."""
+        return read(self.arguments_json)
 
     @property
     def whole(self) -> Any:

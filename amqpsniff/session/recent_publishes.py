@@ -14,7 +14,7 @@ cost.
 from __future__ import annotations
 
 import cython
-from cython.cimports.amqpsniff.columns import Integers
+from cython.cimports.amqpsniff.columns import Codes, Integers
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import CLIENT
 from cython.cimports.amqpsniff.session.fingerprint import coded, mixed
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import MessageRows
 
 MAX_PUBLISHES = 65_536
-"""Publishes remembered: some seconds of a busy broker, in 10 MB."""
+"""Publishes remembered: some seconds of a busy broker, in 5 MB. A power of two."""
 
 WITHIN_NS = 300_000_000_000
 """Time within which a publisher that is in doubt tries again; later ones mean it."""
 
 _MAX = cython.declare(cython.longlong, MAX_PUBLISHES)
+_ENDS = cython.declare(cython.longlong, MAX_PUBLISHES - 1)
 _WITHIN = cython.declare(cython.longlong, WITHIN_NS)
 _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
@@ -42,7 +43,8 @@ class RecentPublishes:
     `since` is when one was published whose deliveries can only be of it, else null. `owners`: its
     connection, by a number; `lost`: how many publishes came before the last loss of what the broker
     sent, by connection; `stamps`: how many came before it; `hidden`: how many came before the last
-    loss of what a client sent.
+    loss of what a client sent. `heads` are the last slots by the end of their mark, `before` the
+    slot before each that has the same end; negative for none.
     """
 
     count: int
@@ -50,8 +52,9 @@ class RecentPublishes:
     published: int
     hidden: int
 
-    places: dict[Any, Any]
     lost: dict[Any, Any]
+    heads: Codes
+    before: Codes
     owners: Integers
     stamps: Integers
     marks: Integers
@@ -61,8 +64,9 @@ class RecentPublishes:
     since: Integers
 
     def __init__(self) -> None:
-        self.places, self.lost = {}, {}
+        self.lost = {}
         self.count = self.forgotten = self.published = self.hidden = 0
+        self.heads, self.before = Codes(), Codes()
         self.owners = Integers()
         self.stamps = Integers()
         self.marks = Integers()
@@ -74,7 +78,7 @@ class RecentPublishes:
     def _make_room(self) -> cython.int:
         """The first publish: make room for all."""
         columns = (self.marks, self.routes, self.numbers, self.times, self.since)
-        for column in (*columns, self.owners, self.stamps):
+        for column in (*columns, self.owners, self.stamps, self.heads, self.before):
             column.reserve(MAX_PUBLISHES)
         return 0
 
@@ -116,22 +120,20 @@ class RecentPublishes:
         if self.published == 0:
             self._make_room()
         self.published += 1
-        place: Any = self.places.get(mark)
-        slot: cython.longlong
+        slot: cython.longlong = self._find(mark)
         since: cython.longlong = now
-        if place is None:
+        if slot < 0:
             slot = self._free()
             self.marks.values[slot] = mark
-            self.places[mark] = slot
-        else:
-            slot = place
-            if self.routes.values[slot] == route:
-                since = NULL
-                before: cython.longlong = self.times.values[slot]
-                recent: cython.bint = NULL not in (now, before) and now - before <= _WITHIN
-                if named and recent and not self._may_be_refused(slot):
-                    self.since.values[slot] = NULL
-                    return self.numbers.values[slot]
+            self.before.values[slot] = self.heads.values[mark & _ENDS]
+            self.heads.values[mark & _ENDS] = slot
+        elif self.routes.values[slot] == route:
+            since = NULL
+            before: cython.longlong = self.times.values[slot]
+            recent: cython.bint = NULL not in (now, before) and now - before <= _WITHIN
+            if named and recent and not self._may_be_refused(slot):
+                self.since.values[slot] = NULL
+                return self.numbers.values[slot]
         self.since.values[slot] = since
         self.routes.values[slot] = route
         self.numbers.values[slot] = number
@@ -160,31 +162,50 @@ class RecentPublishes:
 
     def slot_of(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """The slot of the publish that a delivery is of, or -1 if it is unknown or has no time."""
-        if not self.places:
+        slot: cython.longlong = self._last(messages.mark.values[row])
+        if slot >= 0 and self.routes.values[slot] != self._route(messages, row):
             return -1
-        mark: cython.longlong = messages.mark.values[row]
-        if mark not in self.places:
-            return -1
-        return self.place_of(mark, self._route(messages, row))
+        return slot
 
     def place_of(self, mark: cython.longlong, route: cython.longlong) -> cython.longlong:
         """The same of a delivery with this mark and route."""
-        place: Any = self.places.get(mark)
-        if place is None:
+        slot: cython.longlong = self._last(mark)
+        return slot if slot >= 0 and self.routes.values[slot] == route else -1
+
+    def _last(self, mark: cython.longlong) -> cython.longlong:
+        """The slot of the last publish of a mark whose deliveries can only be of it, or -1."""
+        slot: cython.longlong = self._find(mark)
+        if slot < 0 or self.since.values[slot] == NULL or self.stamps.values[slot] <= self.hidden:
             return -1
-        slot: cython.longlong = place
-        if self.since.values[slot] == NULL or self.stamps.values[slot] <= self.hidden:
+        return slot
+
+    def _find(self, mark: cython.longlong) -> cython.longlong:
+        """The slot of the last publish of a mark, or -1."""
+        if self.published == 0:
             return -1
-        return slot if self.routes.values[slot] == route else -1
+        slot: cython.longlong = self.heads.values[mark & _ENDS]
+        while slot >= 0 and self.marks.values[slot] != mark:
+            slot = self.before.values[slot]
+        return slot
+
+    def _unlink(self, slot: cython.longlong) -> cython.bint:
+        """Have a slot found no more; False if it was not."""
+        place: cython.longlong = self.marks.values[slot] & _ENDS
+        at: cython.longlong = self.heads.values[place]
+        if at == slot:
+            self.heads.values[place] = self.before.values[slot]
+            return True
+        while at >= 0 and self.before.values[at] != slot:
+            at = self.before.values[at]
+        if at >= 0:
+            self.before.values[at] = self.before.values[slot]
+        return at >= 0
 
     def _free(self) -> cython.longlong:
         """The next place of the ring; what was there is forgotten."""
         slot: cython.longlong = self.count % _MAX
-        if self.count >= _MAX:
-            before: Any = self.marks.values[slot]
-            if self.places.get(before) == slot:
-                del self.places[before]
-                self.forgotten += 1
+        if self.count >= _MAX and self._unlink(slot):
+            self.forgotten += 1
         self.count += 1
         return slot
 
@@ -197,5 +218,7 @@ class RecentPublishes:
 
     def forget(self, mark: cython.longlong) -> cython.int:
         """The broker did not take the publish of this mark: it should come again."""
-        self.places.pop(mark, None)
+        slot: cython.longlong = self._find(mark)
+        if slot >= 0:
+            self._unlink(slot)
         return 0

@@ -17,7 +17,7 @@ cdef class Routes:
     cdef public bint full, consumed
     cdef Vocabularies words
     cdef int count
-    cdef dict by_codes, consumer_routes, consumer_codes
+    cdef dict consumer_routes
     cdef tuple consumer
     cdef Route recent_published, recent_delivered
     cdef long long recent_exchange, recent_key
@@ -28,7 +28,6 @@ cdef class Routes:
     cdef int mark(self, object role, bint published) except? -1
     cpdef int forget(self) except? -1
     cdef int _begin(self, Vocabularies words) except? -1
-    cdef Route _publishes(self, long long exchange, long long key)
     cdef int _come_to(self, long long tag, long long channel, long long incarnation) except? -1
     cdef Route _deliveries(self, long long exchange, long long key)
-    cdef Route _known(self, dict routes, tuple names, long long known)
+    cdef Route _known(self, dict routes, long long exchange, long long key, long long known)

@@ -3,7 +3,7 @@
 what each consumer got of it, and when.
 
 Names have codes that hold for one batch of rows. A message on the route of the one before it costs
-a comparison, another one a look into a dictionary; names are made when a route is new to a batch.
+a comparison, another one two names and a look into a dictionary.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _MAX_ROUTES = cython.declare(cython.int, MAX_ROUTES)
 _MAX_OF_ALL = cython.declare(cython.longlong, MAX_OF_ALL_ROUTES)
 _MAX_STEPS = cython.declare(cython.int, MAX_STEPS)
 _STEP_BITS = cython.declare(cython.int, 20)  # of a time in ns: the first steps take 1 ms
-_CODES = cython.declare(cython.longlong, 1 << 31)
 
 
+@cython.freelist(64)
+@cython.cclass
 class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
@@ -133,8 +134,8 @@ class Routes:
     incarnation, consumer tag (None for basic.get). `consumed`: some of that came to consumers.
     `full`: there are more than `count`. `of_all` has the number of routes of all connections.
 
-    `by_codes` has what was published by its codes in a batch, and each `consumer` by its own, with
-    its routes and these by their codes.
+    `recent_published` and `recent_delivered` are the routes of the last messages, with the codes of
+    `words`; `consumer` is the one that the last delivery came to.
     """
 
     full: cython.bint
@@ -152,10 +153,8 @@ class Routes:
     published: dict[Any, Any]
     delivered: dict[Any, Any]
     words: Vocabularies
-    by_codes: dict[Any, Any]
     consumer: tuple[Any, ...]
     consumer_routes: dict[Any, Any]
-    consumer_codes: dict[Any, Any]
     recent_published: Route
     recent_delivered: Route
 
@@ -166,8 +165,7 @@ class Routes:
         self.full = self.consumed = False
         self.count = 0
         self.words = None
-        self.by_codes = {}
-        self.consumer = self.consumer_routes = self.consumer_codes = None
+        self.consumer = self.consumer_routes = None
         self.recent_published = self.recent_delivered = None
         self.recent_exchange = self.recent_key = -1
         self.delivered_exchange = self.delivered_key = self.delivered_tag = -1
@@ -184,9 +182,8 @@ class Routes:
             self._begin(messages.vocabularies)
         if exchange != self.recent_exchange or key != self.recent_key:
             self.recent_exchange, self.recent_key = exchange, key
-            self.recent_published = self.by_codes.get(exchange * _CODES + key)
-            if self.recent_published is None:
-                self.recent_published = self._publishes(exchange, key)
+            known: cython.longlong = len(self.published)
+            self.recent_published = self._known(self.published, exchange, key, known)
         if self.recent_published is not None:
             self.recent_published.add(messages.packet_number.values[row], ts_ns)
             if messages.mandatory.values[row] == 1:
@@ -214,9 +211,7 @@ class Routes:
             self._come_to(tag, channel, incarnation)
         if exchange != self.delivered_exchange or key != self.delivered_key:
             self.delivered_exchange, self.delivered_key = exchange, key
-            self.recent_delivered = self.consumer_codes.get(exchange * _CODES + key)
-            if self.recent_delivered is None:
-                self.recent_delivered = self._deliveries(exchange, key)
+            self.recent_delivered = self._deliveries(exchange, key)
         if self.recent_delivered is not None:
             self.recent_delivered.add(messages.packet_number.values[row], ts_ns)
         return 0
@@ -238,20 +233,10 @@ class Routes:
     def _begin(self, words: Vocabularies) -> cython.int:
         """Other codes hold from now on."""
         self.words = words
-        self.by_codes = {}
         self.recent_published = self.recent_delivered = None
         self.recent_exchange = self.recent_key = -1
         self.delivered_exchange = self.delivered_channel = -1
         return 0
-
-    def _publishes(self, exchange: cython.longlong, key: cython.longlong) -> Route:
-        """The route that codes stand for; None where there are too many."""
-        words: Vocabularies = self.words
-        names: tuple[Any, ...] = (words.exchange.text(exchange), words.routing_key.text(key))
-        route: Route = self._known(self.published, names, len(self.published))
-        if route is not None:
-            self.by_codes[exchange * _CODES + key] = route
-        return route
 
     def _come_to(
         self, tag: cython.longlong, channel: cython.longlong, incarnation: cython.longlong
@@ -260,38 +245,40 @@ class Routes:
         self.delivered_tag, self.delivered_channel = tag, channel
         self.delivered_incarnation = incarnation
         self.delivered_exchange = -1
-        codes = (tag, channel, incarnation)
-        known: tuple[Any, ...] = self.by_codes.get(codes)
-        if known is None:
-            consumer = channel, incarnation, self.words.consumer_tag.text(tag)
-            known = self.by_codes[codes] = (consumer, self.delivered.get(consumer, {}), {})
-        self.consumer, self.consumer_routes, self.consumer_codes = known
+        self.consumer = channel, incarnation, self.words.consumer_tag.text(tag)
+        self.consumer_routes = self.delivered.get(self.consumer, {})
         return 0
 
     def _deliveries(self, exchange: cython.longlong, key: cython.longlong) -> Route:
-        """The same of what the consumer gets."""
-        words: Vocabularies = self.words
-        names: tuple[Any, ...] = (words.exchange.text(exchange), words.routing_key.text(key))
-        known = self.count - len(self.published)
-        route: Route = self._known(self.consumer_routes, names, known)
-        if route is not None:
+        """The route that codes stand for, of what the consumer gets; None where there are too
+        many.
+        """
+        known: cython.longlong = self.count - len(self.published)
+        route: Route = self._known(self.consumer_routes, exchange, key, known)
+        if route is not None and route.count == 0:
             route.has_steps = False
             if len(self.consumer_routes) == 1:
                 self.delivered[self.consumer] = self.consumer_routes
                 self.consumed = self.consumed or self.consumer[2] is not None
-            self.consumer_codes[exchange * _CODES + key] = route
         return route
 
     def _known(
-        self, routes: dict[Any, Any], names: tuple[Any, ...], known: cython.longlong
+        self,
+        routes: dict[Any, Any],
+        exchange: cython.longlong,
+        key: cython.longlong,
+        known: cython.longlong,
     ) -> Route:
-        """The route of some names, new where there are not too many `known`; else None."""
+        """The route that codes stand for, new where there are not too many `known`; else None."""
+        words: Vocabularies = self.words
+        names: tuple[Any, ...] = (words.exchange.text(exchange), words.routing_key.text(key))
         route: Route = routes.get(names)
         if route is None:
-            if known >= _MAX_ROUTES or self.of_all[0] >= _MAX_OF_ALL:
+            of_all: cython.longlong = self.of_all[0]
+            if known >= _MAX_ROUTES or of_all >= _MAX_OF_ALL:
                 self.full = True
                 return None
             route = routes[names] = Route()
             self.count += 1
-            self.of_all[0] += 1
+            self.of_all[0] = of_all + 1
         return route

@@ -14,7 +14,7 @@ from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.method_frame import ALIKE
+from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.spec import peer_property
 
 TYPE_CHECKING = False
@@ -237,7 +237,6 @@ def _ends(connection: Any) -> Row:
     return {"connection_id": connection_id, "client": client, "server": server}
 
 
-_read = lru_cache(ALIKE)(read_object)
 _SAID = ("connection.start", "connection.start-ok", "connection.open", "connection.tune-ok")
 _NOTHING = cython.declare(tuple, (None,) * len(_SAID))
 
@@ -252,11 +251,11 @@ def _said(
 ) -> tuple[Any, ...]:
     """Login, products and limits from the arguments of a handshake; with packs also the framework
     and its application."""
-    told, tuned = read_object(start_ok), _read(tune_ok)
+    told, tuned = read_object(start_ok), read(tune_ok)
     client = _table(told, "client_properties")
-    server = _table(_read(start), "server_properties")
+    server = _table(read(start), "server_properties")
     return (
-        _text(_read(opened), "virtual_host"),
+        _text(read(opened), "virtual_host"),
         _text(told, "mechanism"),
         *(peer_property(client, name) for name in ("product", "version", "platform")),
         peer_property(client, "connection_name"),

@@ -21,7 +21,8 @@ cdef class Tracker:
     cdef public FindingLog log
     cdef public bint rules_enabled
     cdef public dict shared, rules, amqp10_rules
-    cdef dict gated, argument_bits
+    cdef list of_methods, gated
+    cdef dict argument_bits
     cdef public list names
     cdef const unsigned char[::1] kinds
     cdef public long long large, stalled

@@ -111,11 +111,14 @@ from cython.cimports.amqpsniff.session.rules.occasions import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
+    OPENS,
     PASSIVE,
     PUBLISHED,
     QUIET,
     QUIET_NS,
+    READ,
     REPEATS,
+    SEVERAL_CHANNELS,
     SHORT,
     SHORT_NS,
     SLOW_NS,
@@ -199,22 +202,18 @@ def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
 def _may_stand_out(column: Texts, start: cython.longlong, end: cython.longlong) -> cython.bint:
     """True if headers are worth reading: many tables in them, or a name like one looked for."""
     tables: cython.int = 0
+    named: cython.int = 0
     at: cython.longlong
-    octet: cython.int
     octets: cython.uchar[::1] = column.octets
     if start < 0 or end > len(octets):
         raise IndexError("headers outside the column")
-    for at in range(start, end - 3):
-        octet = octets[at]
-        if octet == 0x22:  # a quote, and then `x-d` or `eta`
-            octet = octets[at + 1]
-            if octet == 0x78 and octets[at + 3] == 0x64:
-                return True
-            if octet == 0x65 and octets[at + 2] == 0x74 and octets[at + 3] == 0x61:
-                return True
-        elif octet == 0x7B or octet == 0x5B:
-            tables += 1
-    return tables > MANY_TABLES
+    for at in range(start, end - 3):  # without branches: a compiler takes many octets at a time
+        tables += (octets[at] == 0x7B) | (octets[at] == 0x5B)
+        named |= (octets[at] == 0x22) & (  # a quote, and then `x-d` or `eta`
+            ((octets[at + 1] == 0x78) & (octets[at + 3] == 0x64))
+            | ((octets[at + 1] == 0x65) & (octets[at + 3] == 0x61))
+        )
+    return named != 0 or tables > MANY_TABLES
 
 
 _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
@@ -407,6 +406,10 @@ def _end_bits(session: Session) -> cython.int:
         bits |= SPOKE
     if _consumes(session):
         bits |= CONSUMES
+    if session.channels_opened >= SEVERAL_CHANNELS:
+        bits |= OPENS
+    if connection.reads_bodies:
+        bits |= READ
     last: cython.longlong = min(session.last_client_ns, session.last_server_ns)
     silence: cython.longlong = max(session.silence_client_ns, session.silence_server_ns)
     if last <= 0 or max(silence, end_ns - last) >= QUIET_NS or tcp.retransmissions != (0, 0):
@@ -455,7 +458,8 @@ class Tracker:
     shared: dict[Any, Any]
     rules: dict[Any, Any]
     amqp10_rules: dict[Any, Any]
-    gated: dict[Any, Any]
+    of_methods: list[Any]
+    gated: list[Any]
     argument_bits: dict[Any, Any]
     names: list[Any]
     kinds: ByteView
@@ -501,7 +505,7 @@ class Tracker:
         self.log = log
         self.rules_enabled = log is not None
         self.rules, self.amqp10_rules = {}, {}
-        self.gated = {}
+        self.of_methods = self.gated = []
         self.argument_bits = {}
         self.shared = {}
         self.names = method_flags.NAMES
@@ -512,7 +516,8 @@ class Tracker:
             from amqpsniff.session.rules.registry import AMQP10_RULES, GATED, RULES
 
             self.rules, self.amqp10_rules = RULES, AMQP10_RULES
-            self.gated = GATED
+            self.of_methods = [RULES.get(name, _NONE) for name in self.names]
+            self.gated = [GATED.get(name, 0) for name in self.names]
         self.stalled = STALLED_NS
         self.link_recorder = self.packs = None
         self.in_message_row = False
@@ -1499,13 +1504,13 @@ class Tracker:
     ) -> None:
         """Ask the rules of a method, and those of a reply."""
         context: RuleContext = None
-        rules: tuple[Any, ...] = self.rules.get(frame.name, _NONE)
+        rules: tuple[Any, ...] = self.of_methods[frame.method]
         if rules:
             context = _context(
                 self, session, channel, frame.number, frame.ts_ns, frame, request, None
             )
             bits: cython.int = ANYTHING
-            wanted: cython.int = self.gated.get(frame.name, 0)
+            wanted: cython.int = self.gated[frame.method]
             if wanted:
                 octets: Any = None
                 if wanted & _ARGUMENTS:
@@ -1526,7 +1531,7 @@ class Tracker:
                             self.argument_bits.clear()
                         self.argument_bits[octets] = known
                 bits = known
-                if channel is None and not _consumes(session):
+                if not _consumes(session):
                     bits &= ~CONSUMES
                 if frame.flags & FLAGS_CUT:
                     bits |= EXCLUSIVE

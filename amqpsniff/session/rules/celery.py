@@ -145,9 +145,13 @@ def _delayed(context: RuleContext) -> Delayed:
 @requires("eta")
 def judge_eta(context: RuleContext) -> None:
     """channel-ends: tasks with an ETA that raise the prefetch count, or take up all of it."""
-    _judge_full(context)
-    delayed = context.memory["eta"].pop(context.channel.number, None)
-    if delayed is None or min(delayed.tasks, delayed.rises) < RISES:
+    delayed = context.memory["eta"].get(context.channel.number)
+    if delayed is None:
+        return
+    if delayed.later:
+        _judge_full(context)
+    del context.memory["eta"][context.channel.number]
+    if min(delayed.tasks, delayed.rises) < RISES:
         return
     context.report(
         ETA_PREFETCH,

@@ -10,7 +10,7 @@ from typing import Any
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import SHORT
+from cython.cimports.amqpsniff.session.rules.occasions import OPENS, SHORT
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
@@ -119,6 +119,7 @@ def note_channel(context: RuleContext) -> None:
     context.memory["brief channels"] = (count + 1, number, begin_ns, channel.end_ns, last)
 
 
+@where(OPENS)
 @requires("brief channels")
 def judge_channels(context: RuleContext) -> None:
     """connection-ends: many such channels, most of all."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER
+from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER, UNCLEAN
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
@@ -158,6 +158,7 @@ def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:
     connections.add(connection_id)
 
 
+@where(UNCLEAN)
 @requires("counted")
 def _ended(context: RuleContext) -> None:
     if context.memory["counted"]:

@@ -1,8 +1,12 @@
 from amqpsniff.findings.log cimport FindingLog
-from amqpsniff.session.entities cimport Session
+from amqpsniff.session.entities cimport Channel, Session
+from amqpsniff.session.method_frame cimport MethodFrame, Request
 
 cdef class RuleContext:
-    cdef public object tracker, channel, frame, request, number, ts_ns
+    cdef public object tracker, number, ts_ns
+    cdef public Channel channel
+    cdef public MethodFrame frame
+    cdef public Request request
     cdef public FindingLog log
     cdef public Session session
     cdef public dict facts, memory, shared

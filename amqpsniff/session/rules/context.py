@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
 
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
@@ -51,6 +53,8 @@ class Place(NamedTuple):
 _NO_FACTS: dict[Any, Any] = {}
 
 
+@cython.freelist(8)
+@cython.cclass
 class RuleContext:
     """One event.
 
@@ -66,9 +70,9 @@ class RuleContext:
     """
 
     tracker: Any
-    channel: Any
-    frame: Any
-    request: Any
+    channel: Channel
+    frame: MethodFrame
+    request: Request
     number: Any
     ts_ns: Any
 
@@ -110,7 +114,8 @@ class RuleContext:
         self.session, self.channel = session, channel
         self.memory = {} if session is None else session.memory
         self.number = number
-        self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
+        time: cython.longlong = NULL if ts_ns is None else ts_ns
+        self.ts_ns = None if time == NULL else ts_ns
         self.frame, self.request = frame, request
         self.facts = _NO_FACTS if facts is None else facts
         self._complete = self._place = self._messages = self._order = None

@@ -17,8 +17,9 @@ from amqpsniff.decode.meanings import FOLLOWED, TRIES
 from amqpsniff.packs.catalogue import VALUED
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules import celery, streams
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import exchange_text, name_at, number_of, route
+from amqpsniff.session.rules.occasions import READ
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.rpc import SLOW_NS, UNANSWERED_NS, VERY_SLOW_NS
 from amqpsniff.session.rules.shared_state import (
@@ -244,10 +245,11 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
         contribute(context, judge_answer, answers, context.ts_ns, published, context.place)
 
 
+@where(READ)
 def note_asker(context: RuleContext) -> None:
     """connection-ends: nobody waits for replies any more, or frames with replies may be missing."""
     connection = context.session.connection
-    if connection.reads_bodies and ("asks by packs" in context.memory or not context.complete):
+    if "asks by packs" in context.memory or not context.complete:
         contribute(context, judge_asker, connection.name()[0], context.ts_ns, context.complete)
 
 

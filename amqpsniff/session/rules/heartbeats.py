@@ -13,6 +13,7 @@ from typing import Any
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.occasions import QUIET
@@ -23,7 +24,6 @@ from amqpsniff.session.rules.peers import (
     forgotten,
     handshake,
     last_packets_ns,
-    read,
 )
 from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.units import duration

@@ -20,10 +20,11 @@ from cython.cimports.amqpsniff.session.rules.occasions import (
 from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, where
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import forgotten, read
+from amqpsniff.session.rules.peers import forgotten
 from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.units import duration, octets
 

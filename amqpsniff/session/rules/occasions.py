@@ -139,10 +139,12 @@ sides; neither AMQP nor TCP ended it; requests wait for replies; a TCP window wa
 sent nothing for `QUIET_NS`, or sent bytes again.
 """
 
-DOUBTED, STAYED, SPOKE, SHORT, LASTED = (1 << place for place in (16, 17, 18, 19, 24))
+DOUBTED, STAYED, SPOKE, SHORT, LASTED, OPENS, READ = (
+    1 << place for place in (16, 17, 18, 19, 24, 25, 26)
+)
 """More of a connection that ends: its beginning, frames, its start-ok or the time of its end may be
 missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`; it did
-not."""
+not; it opened `SEVERAL_CHANNELS`; rules look at the bodies of its messages."""
 
 HELD, WAITED, UNPROTECTED, REPEATS = (1 << place for place in range(20, 24))
 """More of a channel that ends: deliveries are not settled, or something was noted of what consumers
@@ -155,6 +157,9 @@ WAITED_NS = SECOND_NS
 STUCK, OLDEST = "cancelled while stuck", "oldest deliveries"
 """Names in `RuleContext.memory` of what consumers hold, see `stuck_consumers`: those that were
 cancelled while they were stuck, and the oldest deliveries, by channel."""
+
+SEVERAL_CHANNELS = 10
+"""Channels of a connection below which there is nothing to judge of how it opens them."""
 
 SHORT_NS = SECOND_NS
 """Life of a connection that was not worth its opening."""

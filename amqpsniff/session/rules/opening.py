@@ -11,10 +11,9 @@ from typing import Any
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import UNOPENED
 
-from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
-from amqpsniff.session.method_frame import ALIKE
+from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import in_packet
@@ -25,7 +24,6 @@ from amqpsniff.session.rules.peers import (
     end_ns,
     ended_by_server,
     handshake,
-    read,
     release,
     table,
 )
@@ -212,13 +210,13 @@ def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> 
 @lru_cache(ALIKE)
 def _overstated(tune_ok: bytes | None, tune: bytes | None, start: bytes | None) -> str:
     """What is wrong with the arguments of tune-ok, after those of tune and start; may be empty."""
-    asked, offered = read_object(tune_ok), read_object(tune)
+    asked, offered = read(tune_ok), read(tune)
     wrong = [
         f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
         for name in ("channel_max", "frame_max")
         if _exceeds(asked.get(name), offered.get(name))
     ]
-    least = _least_frame_max(table(read_object(start), "server_properties"))
+    least = _least_frame_max(table(read(start), "server_properties"))
     frame_max = asked.get("frame_max")
     if isinstance(frame_max, int) and 0 < frame_max < least:
         wrong.append(f"frame-max {frame_max} where {least} is the least")

@@ -12,9 +12,8 @@ from cython.cimports.amqpsniff.session.codes import SERVER
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
-from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_frame import ALIKE
+from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
 MAX_CLIENTS = 1_024
@@ -137,10 +136,6 @@ def vhost_of(context: RuleContext) -> str | None:
     session: Session = context.session
     vhost = read(session.handshake_json("connection.open")).get("virtual_host")
     return vhost if isinstance(vhost, str) else None
-
-
-read = lru_cache(ALIKE)(read_object)
-"""Reads the arguments of a method, of many that are alike once; not to be changed."""
 
 
 def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:

@@ -297,10 +297,11 @@ def watch_slow(context: RuleContext) -> None:
         context.report_provisional("consumer-slow", detail, entry.packet_number, entry.ts_ns)
 
 
+@requires(PROVISIONAL)
 def left_slow(context: RuleContext) -> None:
     """channel-ends: a delivery that was foreseen to be slow, and was never acknowledged."""
     channel = context.channel
-    foreseen = context.memory.get(PROVISIONAL, {}).get(("consumer-slow", channel))
+    foreseen = context.memory[PROVISIONAL].get(("consumer-slow", channel))
     entry = next(iter(channel.deliveries), None)
     if foreseen is None or entry is None or entry.packet_number != foreseen.number:
         return

@@ -8,6 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
@@ -43,6 +44,30 @@ def opened(context: RuleContext) -> None:
         contribute(context, judge_passed_on, _digest(client.start_ok), client.host, server, where)
 
 
+@cython.cclass
+class Logins:
+    """Connections that log in with the same bytes: client, server and place of the latest, and
+    hosts among which all their clients are, and all their servers.
+    """
+
+    latest: list[tuple[str, str, Any]]
+    clients: set[str]
+    servers: set[str]
+
+    def __init__(self) -> None:
+        self.latest, self.clients, self.servers = [], set(), set()
+
+    def add(self, client: str, server: str, place: Any) -> None:
+        """One more."""
+        self.latest.append((client, server, place))
+        if len(self.latest) >= 2 * MAX_ALIKE:
+            del self.latest[:MAX_ALIKE]
+            self.clients = {one[0] for one in self.latest}
+            self.servers = {one[1] for one in self.latest}
+        self.clients.add(client)
+        self.servers.add(server)
+
+
 @lru_cache(ALIKE)
 def _digest(said: bytes) -> str:
     return blake2b(said, digest_size=16).hexdigest()
@@ -52,14 +77,11 @@ def judge_passed_on(
     context: RuleContext, digest: str, client: str, server: str, where: Sequence[Any]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
-    latest: list[tuple[tuple[str, str], bool, Any]] = remembered(context, "logins", digest, list)
-    alone = True
-    hosts = client, server
-    apart = bool(latest) and latest[-1][0] == hosts and latest[-1][1]  # none before it has them
-    for (other_client, other_server), _, there in () if apart else latest:
+    logins: Logins = remembered(context, "logins", digest, Logins)
+    meet = client in logins.servers or server in logins.clients
+    for other_client, other_server, there in logins.latest[-MAX_ALIKE:] if meet else ():
         if other_server != client and other_client != server:
             continue
-        alone = False
         place, other = Place(*where), Place(*there)
         if abs((other.ts_ns or 0) - (place.ts_ns or 0)) > WITHIN_NS:
             continue
@@ -67,9 +89,7 @@ def judge_passed_on(
         detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
         report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
         break
-    latest.append((hosts, alone, where))
-    if len(latest) > MAX_ALIKE:
-        del latest[0]
+    logins.add(client, server, where)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"connection.open-ok": (opened,)}

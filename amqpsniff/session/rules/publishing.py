@@ -17,10 +17,10 @@ from cython.cimports.amqpsniff.session.rules.occasions import (
     UNPROTECTED,
 )
 
-from amqpsniff.decode.json_objects import read_object
 from amqpsniff.packs.forms import whole
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
+from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import (
     exchange_text,
@@ -109,7 +109,7 @@ def note_limits(context: RuleContext) -> None:
     octets = frame.arguments_json or b""
     if not frame.queue or not any(name in octets for name in (b'"x-max-length', b'"x-overflow"')):
         return
-    given = table(read_object(octets), "arguments")
+    given = table(read(octets), "arguments")
     words = ", ".join(f"{name} {given[name]}" for name in LIMITING if name in given)
     limits = context.memory.setdefault(LIMITS, {})
     drop(context, limits, frame.queue)

@@ -9,7 +9,10 @@ rabbit_access_control). A text that no row has gets no remedy.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
+
+from amqpsniff.session.method_frame import ALIKE
 
 LOCKED = 405
 """RESOURCE_LOCKED"""
@@ -116,6 +119,7 @@ _NAMES = re.compile(r"'[^']*'")
 """Names in a text: a queue may be called `not empty`."""
 
 
+@lru_cache(ALIKE)
 def remedy(code: int | None, text: str | None) -> tuple[str, int | None]:
     """What to do about an error, in words that follow its text, and the variant of its finding.
 

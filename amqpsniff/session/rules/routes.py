@@ -21,9 +21,9 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import CONSUMES, EXTENDED
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import capture_at
+from amqpsniff.session.method_frame import read
 from amqpsniff.session.routes import keep, known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
 from amqpsniff.session.rules.context import Place, Rule, requires
@@ -158,7 +158,7 @@ def limited(context: RuleContext) -> None:
     queue = context.frame.queue
     if not queue:
         return
-    most = table(read_object(octets), "arguments").get("x-max-length")
+    most = table(read(octets), "arguments").get("x-max-length")
     elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
     note(context, LIMITS, queue, None if elsewhere else most)
 
@@ -174,7 +174,7 @@ def declared_exchange(context: RuleContext) -> None:
     octets, name = frame.arguments_json or b"", name_at(frame.rows, "exchange", frame.row)
     if frame.side != CLIENT or not name or b'"passive":true' in octets:
         return
-    kind = read_object(octets).get("type")
+    kind = read(octets).get("type")
     whole = frame.whole and isinstance(kind, str) and b'"alternate-exchange"' not in octets
     note(context, EXCHANGES, name, kind if whole else "")
 
@@ -184,7 +184,7 @@ def bound(context: RuleContext) -> None:
     frame = context.frame
     if frame.side != CLIENT:
         return
-    arguments = read_object(frame.arguments_json)
+    arguments = frame.arguments
     source = arguments.get("exchange" if frame.name == "queue.bind" else "source")
     queue = context.queue if frame.name == "queue.bind" else None
     further = arguments.get("destination") if queue is None else None

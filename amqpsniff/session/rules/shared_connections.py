@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import BUSY
+from cython.cimports.amqpsniff.session.rules.occasions import BUSY, OPENS
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, requires, where
@@ -143,6 +143,7 @@ def closed_together(context: RuleContext) -> tuple[int, int, int] | None:
     return (count, idle, in_turn) if context.ts_ns - begin_ns <= CLOSING_NS else None
 
 
+@where(OPENS)
 def judge_grown(context: RuleContext) -> None:
     """connection-ends: there are many, or they were opened all the time and none was closed."""
     if context.session.channels_opened < GROWN_CHANNELS or "channels" not in context.memory:

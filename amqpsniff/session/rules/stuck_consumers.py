@@ -176,7 +176,7 @@ def overfull(context: RuleContext) -> None:
     channel, frame = context.channel, context.frame
     if not context.certain or not channel.known or channel.mode == "tx":
         return
-    consumers = channel.by_tag.values()
+    consumers: Any = channel.by_tag.values()
     if frame is not None:
         if frame.side != CLIENT:
             return

@@ -13,11 +13,10 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from amqpsniff.decode.json_objects import read_object
 from amqpsniff.findings.records import NEVER
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.method_frame import read, read_reason
 from amqpsniff.session.routes import known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
@@ -362,7 +361,7 @@ def expiring(context: RuleContext) -> None:
     octets = frame.arguments_json or b""
     if b'"x-expires"' not in octets or b'"passive":true' in octets or not frame.queue:
         return
-    unused_ms = table(read_object(octets), "arguments").get("x-expires")
+    unused_ms = table(read(octets), "arguments").get("x-expires")
     if isinstance(unused_ms, int) and context.ts_ns is not None:
         key = queue_key(context, frame.queue)
         who = client_of(context).application or client_of(context).host
@@ -421,7 +420,7 @@ def limited(context: RuleContext) -> None:
     octets = (None if asked is None else asked.bytes_of(context.request.row)) or b""
     if b'"x-message-ttl"' not in octets or b'"passive":true' in octets or not context.frame.queue:
         return
-    lives_ms = table(read_object(octets), "arguments").get("x-message-ttl")
+    lives_ms = table(read(octets), "arguments").get("x-message-ttl")
     if isinstance(lives_ms, int):
         elsewhere = any(name in octets for name in _KEPT)
         key = queue_key(context, context.frame.queue)
