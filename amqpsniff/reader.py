@@ -936,7 +936,7 @@ class Capture:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
         from amqpsniff.analysis.diagnosis import Wanted
-        from amqpsniff.analysis.report_data import COLUMNS, ROWS_PER_BATCH, TOP, ReportData
+        from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
         from amqpsniff.session.census import Census
@@ -953,10 +953,7 @@ class Capture:
                 data.add(table, batch)
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **more)
-            limits = self.options.limits
-            most = min(ROWS_PER_BATCH, limits.rows_per_batch)
-            options = replace(self.options, limits=replace(limits, rows_per_batch=most))
-            deque(self._read(plan, data.add_rows, data.add_records, options), 0)
+            deque(self._read(plan, data.add_rows, data.add_records), 0)
         summary = self._summary(census, chosen, TOP, ())  # of findings the page has its own
         data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets

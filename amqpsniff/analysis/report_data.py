@@ -51,10 +51,6 @@ if TYPE_CHECKING:
 TOP = 100
 """Names of each kind in the tables of a report."""
 
-ROWS_PER_BATCH = 4_096
-"""Rows that are decoded before they are counted: without Arrow more at once are not quicker, and
-take 10 MB."""
-
 MAX_OPEN = 50_000
 """Channels of which it is remembered how much they left unsettled."""
 

@@ -114,7 +114,7 @@ class CapturePage:
 
         At most `body_limit` bytes of each body are shown.
         """
-        chosen = choose(self.data, self.data.diagnosis.findings)
+        chosen = choose(self.data, self.data.diagnosis.found)
         return Sequences(self.data, chosen, body_limit) if chosen else None
 
     def show(self, sequences: Sequences) -> None:
@@ -243,10 +243,10 @@ class CapturePage:
         """One connection for each finding, then a second for each, and so on; then the others."""
         places: dict[str, int] = {}
         seen: Counter[str] = Counter()
-        for row in self.data.diagnosis.findings:
-            if row["severity"] != "info" and row["connection_id"] not in places:
-                places[row["connection_id"]] = seen[row["code"]]
-                seen[row["code"]] += 1
+        for one in self.data.diagnosis.found:
+            if KINDS[one.code].severity != "info" and one.connection_id not in places:
+                places[one.connection_id] = seen[one.code]
+                seen[one.code] += 1
         rows = self.data.connections.rows
         return sorted(rows, key=lambda row: places.get(row["connection_id"], len(rows)))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.body_text import COLUMNS as READ_BY
 from amqpsniff.analysis.body_text import body_text
 from amqpsniff.analysis.conversation import share_of
+from amqpsniff.analysis.finding_tree import finding_row
 from amqpsniff.analysis.one_line import (
     LINE_COLUMNS,
     Part,
@@ -48,6 +49,7 @@ from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData
+    from amqpsniff.findings import Finding
 
 MAX_CONVERSATIONS = 12
 """Conversations in a report: one for each finding that matters, or those that were named."""
@@ -77,10 +79,10 @@ Event = list[Any]
 """[time, packet, side, channel, method, detail, outcome, level], for the page's script."""
 
 
-def choose(data: ReportData, order: Iterable[Row]) -> list[Row]:
+def choose(data: ReportData, order: Iterable[Finding]) -> list[Row]:
     """The connections to be shown: those that were named, or one for each finding, or the largest.
 
-    `order` are rows of findings, the important first.
+    `order` are findings, the important first.
     """
     named = [row for rows in data.named.values() for row in rows]
     if data.named:
@@ -88,10 +90,10 @@ def choose(data: ReportData, order: Iterable[Row]) -> list[Row]:
     kept = {row["connection_id"]: row for row in data.connections.rows}
     chosen: dict[str, Row] = {}
     codes: set[str] = set()
-    for row in order:
-        name = row["connection_id"]
-        if row["code"] not in codes and name in kept and len(chosen) < MAX_CONVERSATIONS:
-            codes.add(row["code"])
+    for one in order:
+        name = one.connection_id
+        if one.code not in codes and name in kept and len(chosen) < MAX_CONVERSATIONS:
+            codes.add(one.code)
             chosen.setdefault(name, kept[name])
     for name, row in kept.items():
         if len(chosen) >= MAX_CONVERSATIONS:
@@ -124,8 +126,8 @@ class Sequences:
             row["connection_id"]: _Sequence(row, data.start_ns, several, wanted, body_limit)
             for row in chosen
         }
-        for finding in data.diagnosis.findings:
-            sequence = self._sequences.get(finding["connection_id"])
+        for finding in data.diagnosis.found:
+            sequence = self._sequences.get(finding.connection_id)
             if sequence is not None:
                 sequence.expect(finding)
 
@@ -171,10 +173,10 @@ class _Sequence:
         self._left_out = 0
         self._number = 0
 
-    def expect(self, finding: Row) -> None:
+    def expect(self, finding: Finding) -> None:
         """A finding that is to stand in its place; the important come first."""
         if len(self._findings) < MAX_FINDINGS:
-            insort(self._findings, finding, key=_place)
+            insort(self._findings, finding_row(finding), key=_place)
 
     def take(
         self, table: str, rows: Any, mine: list[int], made: Callable[[list[int]], PlainRows]

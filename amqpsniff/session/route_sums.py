@@ -19,6 +19,7 @@ from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
@@ -45,7 +46,7 @@ class RouteSums:
         self.sums = {}
 
     @cython.ccall
-    def add(self, messages: MessageRows, clients: list[Any]) -> list[Any]:
+    def add(self, messages: MessageRows, clients: list[Any]) -> Iterable[tuple[Any, ...]]:
         """Count rows of messages; `clients` are numbers, by the code of a connection.
 
         Gives what was counted, as `drain` does, once there are very many names; else nothing.
@@ -81,10 +82,9 @@ class RouteSums:
                 if known is None:
                     known = self.sums[key] = RouteCounter()
             known.add(way, messages.sent(row))
-        return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else []
+        return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else ()
 
-    @cython.ccall
-    def drain(self) -> list[Any]:
+    def drain(self) -> Iterator[tuple[Any, ...]]:
         """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`); what was
         published with any routing key is under an ellipsis, last.
         """
@@ -92,8 +92,9 @@ class RouteSums:
         counted: RouteCounter
         total: RouteCounter
         totals: dict = {}
-        taken: list = []
-        for (way, client, exchange, name), counted in self.sums.items():
+        sums: dict = self.sums
+        self.numbers, self.sums = {}, {}
+        for (way, client, exchange, name), counted in sums.items():
             if way == 0:
                 total = totals.get((client, exchange))
                 if total is None:
@@ -101,12 +102,9 @@ class RouteSums:
                 total.published += counted.published
                 total.published_bytes += counted.published_bytes
                 total.published_sized += counted.published_sized
-            taken.append((way, client, texts[exchange], texts[name], counted.facts()))
+            yield way, client, texts[exchange], texts[name], counted.facts()
         for (client, exchange), total in totals.items():
-            taken.append((0, client, texts[exchange], ..., total.facts()))
-        self.numbers = {}
-        self.sums = {}
-        return taken
+            yield 0, client, texts[exchange], ..., total.facts()
 
     @cython.cfunc
     def _numbers_of(self, words: Vocabulary) -> list[Any]:

@@ -38,14 +38,15 @@ _waits = cython.declare(
 )
 _done = cython.declare(tuple, (OUTCOMES.index("confirmed"), OUTCOMES.index("acked")))
 _overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
+_ZERO = array("q", [0])
 
 
 class Times:
     """Times, each with an amount."""
 
     def __init__(self, rows: cython.longlong) -> None:
-        self.times = array("q", bytes(8 * rows))
-        self.amounts = array("q", bytes(8 * rows))
+        self.times = _ZERO * rows
+        self.amounts = _ZERO * rows
         self.count = 0
 
     def add(self, time: cython.longlong, amount: cython.longlong) -> cython.int:
