@@ -68,8 +68,9 @@ MAX_PORTS = 8
 FALLBACK_NS = 1_000_000_000
 """Time within which a client that was refused at ::1 connects to 127.0.0.1."""
 
-ENDED_NS = 1_000_000_000
-"""Time before the first refusal in which the server ends what it has where its process ends."""
+ENDED_NS = 10_000_000_000
+"""Time before the first refusal in which the server ends what it has where its process ends: its
+clients wait before they connect again."""
 
 MIN_UNANSWERED_NS = 500_000_000
 """Time between the first and the last SYN without an answer: TCP sends one again after a second."""
@@ -223,10 +224,11 @@ class Attempts:
     def _around(self, server: str, first_ns: int, last_ns: int) -> str:
         """Words on what the server ended right before it refused, and on when it was back."""
         ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one <= ENDED_NS]
-        if not ended:
+        if not ended or not self._nobody(server, min(ended), first_ns):
             return ""
         them = plural(len(ended), "connection")
         said = f"; it had ended {them} {duration(first_ns - min(ended))} before"
+        said += ", as a broker does that was killed or stopped" if len(ended) > 1 else ""
         back = min((one for one in self._established.get(server, ()) if one > last_ns), default=0)
         return f"{said}, and took the next one {duration(back - last_ns)} after" if back else said
 

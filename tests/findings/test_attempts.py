@@ -107,6 +107,21 @@ def test_a_server_whose_process_ended() -> None:
     )
 
 
+def test_a_server_that_ended_several_connections_at_once() -> None:
+    """Their clients wait before they connect again, and nobody else connects meanwhile."""
+    packets, ended = attempt(4), []
+    for source in (50000, 50002):
+        lives = wire.Talk(ports=(source, 5672), start_ns=wire.START_NS).hands()
+        lives.client(HELLO)
+        lives.server(HELLO)
+        lives.now = wire.START_NS + 2 * SECOND
+        lives.server(flags=RST | ACK)
+        ended += lives.packets
+    said = "; it had ended 2 connections 2.00 s before, as a broker does that was killed or stopped"
+    assert details([*ended, *packets])[0].endswith(said)
+    assert "had ended" not in details([*ended, *packets, *connected(3, source=50003)])[0]
+
+
 def test_what_is_not_answered() -> None:
     (row,) = found(attempt(0, None, times=4))
     assert row["code"] == "connect-unanswered"
