@@ -57,6 +57,7 @@ def test_a_silence_that_ends() -> None:
         row["detail"]
         == "nothing from the client for 25.0 s, nothing from the broker for 25.0 s, heartbeat 10 s"
     )
+    assert row["packet_number"] == 10  # with which it ends
 
 
 @pytest.mark.parametrize("text", [
@@ -90,6 +91,18 @@ def test_a_blocked_connection() -> None:
         "low on memory, for 3.00 s, 1 publish meanwhile (all in the first 500 ms)"
     )
     assert row["packet_number"] == 11
+
+
+def test_a_publish_that_was_sent_right_before_the_block() -> None:
+    """Its confirm is late because of the block, which the broker tells those that publish."""
+    text = (
+        OPEN
+        + "C1: confirm.select\nS1: confirm.select-ok\nC1: basic.publish | body=1\n"
+        + "S: connection.blocked reason=low\n@+6000ms S: connection.unblocked\n"
+        + "S1: basic.ack delivery_tag=1\n"
+    )
+    row = one(text, "confirms-slow")
+    assert (row["cause_code"], row["packet_number"]) == ("connection-blocked", 12)
 
 
 def test_connections_blocked_until_the_end() -> None:
