@@ -20,8 +20,8 @@ SHOWN = {
         "path-interrupted",
         (
             "the client had been silent for 15.2 s when its end answered the broker's "
-            "packets with a RST, as one that has no such connection; TCP of the broker had it until "
-            "then, with 1 channel, 1 consumer, 2 deliveries not acknowledged"
+            "packets with a RST, as one that has no such connection; TCP of the broker had it "
+            "until then, with 1 channel, 1 consumer, 2 deliveries not acknowledged"
         ),
     ),
     ("cases/half_open.pcap.gz", "disconnect-unclean"): (
