@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.findings import KINDS
+from tests.amqp10 import EMPTY
 from tests.encoder import HEARTBEAT_FRAME
+from tests.findings.pairs_of_links import opening
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
@@ -282,6 +284,15 @@ def test_a_cut_in_one_direction() -> None:
     )
 
 
+def test_a_cut_path_of_amqp10() -> None:
+    talk = wire.Talk(step_ns=1_000_000).hands()
+    for side, octets in opening(idle_time_out=3000):
+        talk.put("CS".index(side), octets)
+    insist(talk, 0, EMPTY)
+    rows = told_of(talk.packets, "path-interrupted", "heartbeat-missed")
+    assert [row["code"] for row in rows] == ["path-interrupted"]
+
+
 def test_a_cut_that_is_over_before_three_attempts() -> None:
     talk = cut()
     at = talk.sent[0]
@@ -289,6 +300,19 @@ def test_a_cut_that_is_over_before_three_attempts() -> None:
         talk.client(HEARTBEAT_FRAME, at=at)
         talk.wait(4_000_000_000)
     talk.server()
+    assert not told_of(talk.packets, "path-interrupted")
+
+
+def test_bytes_for_a_closed_window() -> None:
+    """They are sent again to find out if it is open: the other side has them."""
+    talk = cut()
+    at = talk.sent[0]
+    talk.client(HEARTBEAT_FRAME)
+    shut = talk.server(ack=at)
+    talk.packets[-1] = shut._replace(octets=shut.octets[:34] + b"\0\0" + shut.octets[36:])
+    for wait in (1, 2, 4):
+        talk.wait(wait * 1_000_000_000)
+        talk.client(HEARTBEAT_FRAME, at=at)
     assert not told_of(talk.packets, "path-interrupted")
 
 
