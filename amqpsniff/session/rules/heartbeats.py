@@ -3,7 +3,7 @@
 A peer sends something at least every half interval, and is given up after two (measured on RabbitMQ
 3.10.8: RST at 2.96 s for an interval of 1 s). What counts as silence is time without any frame.
 Where both sides are silent and no packet comes from one of them, neither missed its heartbeats:
-they did not get through.
+they did not get through. The same show bytes that TCP sends again for long, at the end or before.
 """
 
 from __future__ import annotations
