@@ -164,8 +164,9 @@ def _importance(case: Case) -> tuple[int, int, int, int]:
 class _Causes:
     """Looks for the finding that another names as its cause.
 
-    `findings` are in the order of time; what began at one time is in any order. A cause does not
-    begin after what it brought about, and nothing is its own cause by a detour.
+    `findings` are in the order of time; what began at one time is in any order. Only the cause that
+    is named may begin after what it brought about, while that lasts. Nothing is its own cause by a
+    detour.
     """
 
     def __init__(self, findings: list[Finding]) -> None:
@@ -201,7 +202,8 @@ class _Causes:
             return None
         for key in _keys_of_cause(finding):
             cause = self._named.get(key)
-            if cause is not None and (cause.ts_ns or 0) <= (finding.ts_ns or 0):
+            named = cause is not None and cause.packet_number == finding.cause_packet_number
+            if cause is not None and (named or (cause.ts_ns or 0) <= (finding.ts_ns or 0)):
                 return cause
         return None
 

@@ -193,7 +193,12 @@ def _sentences(
         found = sorted(found, key=lambda one: one.connection_id not in brought)
     unlike = _unlike(found)
     full = len(unlike) == 1 or found[0] is not lead.findings[0]
-    kinds = [gist(one.detail, MAX_DETAIL * (full and one is found[0])) for one in unlike]
+    first = clients.short(lead.findings[:1])
+    kinds = [
+        (f"{name}: " if (name := clients.short([one])) != first else "")
+        + gist(one.detail, MAX_DETAIL * (full and one is found[0]))
+        for one in unlike
+    ]
     who = "" if clients.named_in(row) else clients.who(lead.findings)
     said = [who, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]

@@ -75,6 +75,10 @@ class NonAmqpReporter:
             octets = conversation.octets[0]
             said = f"after {octets} bytes" if octets else "without a word"
             detail = f"the client connected and left {said}"
+            if conversation.ended_by == 1:
+                said = f"sent {octets} bytes" if octets else "said nothing"
+                lasted = duration(max(0, conversation.ended_ns - conversation.start_ns))
+                detail = f"the client connected and {said}; the server ended TCP after {lasted}"
             self._say("connection-silent", detail, conversation, capture)
 
     def encrypted(self, connection: Any, ports: frozenset[int], places: list[str]) -> None:

@@ -68,8 +68,9 @@ MAX_PORTS = 8
 FALLBACK_NS = 1_000_000_000
 """Time within which a client that was refused at ::1 connects to 127.0.0.1."""
 
-ENDED_NS = 1_000_000_000
-"""Time before the first refusal in which the server ends what it has where its process ends."""
+ENDED_NS = 10_000_000_000
+"""Time before the first refusal in which the server ends what it has where its process ends: its
+clients wait before they connect again."""
 
 MIN_UNANSWERED_NS = 500_000_000
 """Time between the first and the last SYN without an answer: TCP sends one again after a second."""
@@ -210,25 +211,29 @@ class Attempts:
         else:
             answer = "and was not connected" if reasons else "without an answer"
             detail = f"{client} sent {plural(packets, 'SYN packet')} to {server}{over}, {answer}"
+        before, back = "", ""
+        if code == REFUSED and first[0] > 0:
+            before, back = self._around(server, first[0], last[0])
+        detail += before
         if reasons:
             detail += f"; ICMP said: {', '.join(reasons)}"
         if over and lasted and self._nobody(server, first[0], last[0]):
             detail += "; nobody connected to it in that time"
-        if code == REFUSED and first[0] > 0:
-            detail += self._around(server, first[0], last[0])
+        detail += back
         if lasted and count * SECOND_NS >= STORM * lasted and count >= STORM:
             detail += f"; {count * SECOND_NS // lasted:,} attempts a second"
         return self._made(code, detail, server, count, first, last)
 
-    def _around(self, server: str, first_ns: int, last_ns: int) -> str:
+    def _around(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
         """Words on what the server ended right before it refused, and on when it was back."""
         ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one <= ENDED_NS]
-        if not ended:
-            return ""
+        if not ended or not self._nobody(server, min(ended), first_ns):
+            return "", ""
         them = plural(len(ended), "connection")
-        said = f"; it had ended {them} {duration(first_ns - min(ended))} before"
+        said = f", {duration(first_ns - min(ended))} after it had ended {them}"
+        said += ", as a broker does that was killed or stopped" if len(ended) > 1 else ""
         back = min((one for one in self._established.get(server, ()) if one > last_ns), default=0)
-        return f"{said}, and took the next one {duration(back - last_ns)} after" if back else said
+        return said, f"; it took the next one {duration(back - last_ns)} after" if back else ""
 
     def _scan(self, keys: list[Key]) -> Finding:
         """One finding of many ports of a host."""

@@ -13,9 +13,9 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     """Give findings that have no cause the one that the catalogue makes likely, if it was seen.
 
     That is, of the findings on the same connection (and the same channel, where both are about one)
-    with a code among the `causes` of its kind, the last that began no later; when there is none,
-    one that was found of the whole capture. Connections that never were have those of other
-    connections to their server instead. `others` can be causes and are given none.
+    with a code among the `causes` of its kind, the last that began no later than it was over; when
+    there is none, one that was found of the whole capture. Connections that never were have those
+    of other connections to their server instead. `others` can be causes and are given none.
     """
     listed = list(findings)
     every = [*listed, *others]
@@ -49,12 +49,13 @@ class _Seen:
 
     def before(self, finding: Finding, codes: Iterable[str]) -> Finding | None:
         """The last finding of one of these codes that may have brought this one about."""
+        until_ns = finding.until_ns or finding.ts_ns
         for places in _around(finding):
             found = [
                 one
                 for place in places
                 for code in codes
-                if (one := self._last((*place, code), finding.ts_ns)) is not None
+                if (one := self._last((*place, code), until_ns)) is not None
             ]
             if found:
                 return max(found, key=_began)

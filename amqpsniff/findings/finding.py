@@ -19,6 +19,7 @@ class Finding:
     `cause_code` and `cause_packet_number` name the finding that brought this one about, by its code
     and the packet where it was seen first; None when it stands for itself. `variant` keeps findings
     of one code and place apart, such as the reply codes with which channels were closed.
+    `until_ns`: the end of what began at `ts_ns` and lasted: a cause may have come in that time.
     """
 
     code: str
@@ -35,6 +36,7 @@ class Finding:
     cause_code: Any = None
     cause_packet_number: Any = None
     variant: Any = None
+    until_ns: Any = None
 
     @property
     def key(self) -> tuple[object, ...]:

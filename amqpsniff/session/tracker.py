@@ -143,7 +143,14 @@ from amqpsniff.session.limits import Limits
 from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.owing import silence_before
-from amqpsniff.session.rules.occasions import OLDEST, PAUSED_NS, PROVISIONAL, SINCE, STUCK
+from amqpsniff.session.rules.occasions import (
+    OLDEST,
+    PAUSED_NS,
+    PROVISIONAL,
+    SILENCES,
+    SINCE,
+    STUCK,
+)
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CHANNEL, CONNECTION
 from amqpsniff.session.table_rows import (
@@ -281,6 +288,22 @@ def _context(
     context.tracker, context.log, context.shared = tracker, tracker.log, tracker.shared
     context.place_at(session, channel, number, ts_ns, frame, request, facts)
     return context
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _note_silence(
+    session: Session,
+    side: cython.int,
+    silence: cython.longlong,
+    frames: FrameRows,
+    row: cython.longlong,
+) -> cython.int:
+    """The longest silence of a side so far is over, with a frame: note where."""
+    if silence >= QUIET_NS:
+        place = frames.packet_number.values[row], frames.ts_ns.values[row]
+        session.memory[SILENCES[side]] = place
+    return 0
 
 
 @cython.cfunc
@@ -1429,6 +1452,7 @@ class Tracker:
                 now - session.last_client_ns > session.silence_client_ns
             ):
                 session.silence_client_ns = now - session.last_client_ns
+                _note_silence(session, side, session.silence_client_ns, frames, row)
             session.last_client_ns = now
             if not connection.is_amqp10:
                 self._note_sent(session, frames, row)
@@ -1437,6 +1461,7 @@ class Tracker:
                 now - session.last_server_ns > session.silence_server_ns
             ):
                 session.silence_server_ns = now - session.last_server_ns
+                _note_silence(session, side, session.silence_server_ns, frames, row)
             session.last_server_ns = now
         if last != NULL and now >> _CHECK_BITS > last >> _CHECK_BITS:
             check_waiting(self, session, frames.packet_number.values[row], now)

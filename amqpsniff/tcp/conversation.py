@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from amqpsniff.byteorder import IntView
 
+    from .resent import ResentTime
+
 CONNECTION_ID_BYTES = 8
 
 MAX_HOSTS = 1024
@@ -252,6 +254,11 @@ class Conversation:
         return self.first.first_retransmission, self.second.first_retransmission
 
     @property
+    def resent(self) -> tuple[ResentTime | None, ResentTime | None]:
+        """The longest time in which the same bytes were sent again, by direction."""
+        return _resent(self.first), _resent(self.second)
+
+    @property
     def impaired(self) -> bool:
         """True if a segment came more than once, or a hole was given up."""
         first, second = self.first, self.second
@@ -344,6 +351,11 @@ class Conversation:
         return self.first.last_ns, self.second.last_ns
 
     @property
+    def last_packet_numbers(self) -> tuple[int, int]:
+        """Number of the last packet, by direction."""
+        return self.first.last_number & NUMBER_MASK, self.second.last_number & NUMBER_MASK
+
+    @property
     def end_ns(self) -> int:
         """Time of the last packet."""
         return self.last_half().last_ns
@@ -362,6 +374,11 @@ def _waits(half: HalfStream) -> cython.bint:
     """True if the last bytes of a direction have no acknowledgement."""
     behind: cython.longlong = (half.next_seq - half.ack_seq) & 0xFFFFFFFF
     return half.ack_seen and half.next_seq >= 0 and 0 < behind < 1 << 31
+
+
+@cython.cfunc
+def _resent(half: HalfStream) -> Any:
+    return None if half.resent is None else half.resent.time(half.next_offset)
 
 
 @cython.cfunc

@@ -54,6 +54,7 @@ cdef class HalfStream:
     cdef long long delivered_number, delivered_ns
     cdef long long forsaken, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef public tuple first_retransmission
+    cdef public object resent
     cdef tuple repeated, shut
     cdef object shuts
     cdef int count(self, long long number, long long ts_ns, long long serial) except? -1

@@ -312,7 +312,7 @@ class HalfStream:
     that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
     of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
     `Conversation`. `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`.
-    `first_retransmission`: (packet number, ts_ns), else None.
+    `first_retransmission`: (packet number, ts_ns), else None. `resent`: see `Resent`.
     `repeated`: the last segment that was sent again, as (offset, length, identification, ts_ns).
     `forsaken`: bytes before this offset are not waited for, and none are while the direction is
     `absent`: acknowledged, but not in the capture. There may be very many: what few have is in one
@@ -362,6 +362,7 @@ class HalfStream:
     fin_number: int
     fin_ns: int
     first_retransmission: tuple[Any, ...]
+    resent: Any
     repeated: tuple[Any, ...]
     shut: tuple[Any, ...]
     shuts: Any
@@ -392,7 +393,7 @@ class HalfStream:
         self.strange = 0
         self.strange_seq = 0
         self.probed = 0
-        self.first_retransmission = self.repeated = self.shut = self.shuts = None
+        self.first_retransmission = self.resent = self.repeated = self.shut = self.shuts = None
 
     @property
     def octets(self) -> int:
@@ -678,7 +679,7 @@ class HalfStream:
             if source >= 0:
                 block = self.pool.history.remember(octets, seen)
             self.last_row = self.pool.history.add(
-                self.last_row, block, start, self.next_offset, captured, seen, ts_ns
+                self.last_row, block, start, self.next_offset, captured, seen, ts_ns, number
             )
             self._advance(captured)
         if captured < length:

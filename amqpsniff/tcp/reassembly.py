@@ -413,6 +413,7 @@ class Reassembler:
             length,
             self.history.seen,
             ts_ns,
+            number,
         )
         half.next_offset += length
         half.next_seq = (half.next_seq + length) & MASK

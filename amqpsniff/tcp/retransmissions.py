@@ -27,7 +27,7 @@ _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 # Rows of the ring: more than `Limits.history_bytes` of captured packets of 512 bytes.
 ROWS = cython.declare(cython.longlong, 16_384)
 
-# Columns of a row. SEEN, TS_NS and IDENTIFICATION are of the packet.
+# Columns of a row. SEEN, TS_NS, IDENTIFICATION and NUMBER are of the packet.
 PREVIOUS = 0
 BLOCK = 1
 POSITION = 2
@@ -36,7 +36,8 @@ LENGTH = 4
 SEEN = 5
 TS_NS = 6
 IDENTIFICATION = 7
-FIELDS = cython.declare(cython.longlong, 8)
+NUMBER = 8
+FIELDS = cython.declare(cython.longlong, 9)
 
 SAME_PACKET = cython.declare(cython.int, 1)
 CONFLICT = cython.declare(cython.int, 2)
@@ -46,7 +47,9 @@ class History:
     """Places of the bytes of the last segments; one object for all half-streams.
 
     `seen`, wherever it is asked for, is the number of bytes of packets captured so far;
-    `identification` that of the IP packet being read, -1 when it has none.
+    `identification` that of the IP packet being read, -1 when it has none. `sent_number` and
+    `sent_ns` are of the packet that had the first of the bytes that were compared last, -1 if that
+    is not known.
     """
 
     segments: int
@@ -56,6 +59,8 @@ class History:
     head: int
     seen: int
     identification: int
+    sent_number: int
+    sent_ns: int
     block: int
     order: Any
 
@@ -74,7 +79,7 @@ class History:
         self.block = -1
         self.blocks_made = 0
         self.seen = 0
-        self.identification = -1
+        self.identification = self.sent_number = self.sent_ns = -1
 
     def remember(self, octets: Any, seen: cython.longlong) -> cython.longlong:
         """Keep a block alive; gives its number."""
@@ -107,6 +112,7 @@ class History:
         length: cython.longlong,
         seen: cython.longlong,
         ts_ns: cython.longlong,
+        packet: cython.longlong,
     ) -> cython.longlong:
         """Remember a segment; gives its row number, to be given as `previous` with the next one."""
         row: cython.longlong = (self.head & (ROWS - 1)) * FIELDS
@@ -119,6 +125,7 @@ class History:
             self.table[row + 5] = seen
             self.table[row + 6] = ts_ns
             self.table[row + 7] = self.identification
+            self.table[row + 8] = packet
         self.head += 1
         return self.head - 1
 
@@ -157,6 +164,7 @@ class History:
         stop: cython.longlong
         there: cython.longlong
         _step: cython.longlong
+        self.sent_number = self.sent_ns = -1
         for _step in range(self.segments):
             if number < 0 or number + ROWS < self.head:
                 break
@@ -173,6 +181,7 @@ class History:
             if stop <= offset:
                 break  # it was delivered before these bytes, and so were all before it
             if first < stop:
+                self.sent_number, self.sent_ns = self.table[row + 8], self.table[row + 6]
                 block = self.blocks[self.table[row + 1]]
                 there = self.table[row + 2] + first - there
                 old = block[there : there + stop - first]

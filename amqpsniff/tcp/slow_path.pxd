@@ -70,6 +70,7 @@ cdef class SlowPath:
     cdef int _again(self, Segment segment) except? -1
     cdef bint _believe(self, Segment segment) except? -1
     cdef int _payload(self, Segment segment) except? -1
+    cdef int _note_resent(self, Segment segment) except? -1
     cdef int _tell(self, code, Segment segment, detail, int most) except? -1
     cdef int _report(
         self, code, Conversation conversation, long long number, long long ts_ns, detail, int most

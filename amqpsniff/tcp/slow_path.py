@@ -40,6 +40,7 @@ from .doubt import Another, Reset
 from .headers import SEGMENT_FIELDS
 from .late_handshake import KeptSegment, PendingConversations, begins
 from .limits import NEVER
+from .resent import Resent
 from .stream import TcpFinding
 
 TYPE_CHECKING = False
@@ -707,6 +708,8 @@ class SlowPath:
             self.retransmissions += 1
             if half.first_retransmission is None:
                 half.first_retransmission = number & NUMBER_MASK, ts_ns
+            if other.shut is None:  # to a closed window they are probes
+                self._note_resent(segment)
         elif found & SAME_PACKET:
             self.duplicates += 1
         if found & OUT_OF_ORDER:
@@ -718,6 +721,21 @@ class SlowPath:
         if found & LIMIT:
             detail = "bytes held back for a missing segment reached the limit"
             self._tell("tcp-buffer-limit", segment, detail, 1)
+        return 0
+
+    def _note_resent(self, segment: Segment) -> cython.int:
+        """A segment was sent again: note for how long nothing made its sender go on."""
+        half: HalfStream = segment.half
+        end: cython.longlong = half.ahead(segment.seq) + segment.length
+        acked: cython.bint = half.ack_seen and half.ahead(half.ack_seq) >= end
+        sent_number: cython.longlong = self.history.sent_number
+        resent = half.resent
+        if resent is None or resent.seq != segment.seq:
+            start = sent_number & NUMBER_MASK, self.history.sent_ns
+            if sent_number < 0:
+                start = segment.number & NUMBER_MASK, segment.ts_ns
+            half.resent = resent = Resent(segment.seq, *start, resent)
+        resent.again(segment.ts_ns, segment.other.last_ns, acked, half.next_offset)
         return 0
 
     def _tell(self, code: Any, segment: Segment, detail: Any, most: cython.int) -> cython.int:

@@ -53,6 +53,26 @@ def test_what_is_wrong_since_when_who_and_how_sure() -> None:
     ]
 
 
+def test_a_detail_of_another_client_than_the_first_names_it() -> None:
+    clients = Clients([connection("a", "billing"), connection("b", "stock")])
+    found = judged(
+        finding("disconnect-unclean", 3, detail="one"),
+        finding("disconnect-unclean", 4, "b", detail="another"),
+        finding(
+            "publishes-in-doubt", 5, "b", cause_code="disconnect-unclean", cause_packet_number=4
+        ),
+        clients=clients,
+    )
+    assert "billing, stock (user app, 10.0.0.2), 2 times, first seen at 2.000 s" in str(found)
+    assert "; stock: another; one." in str(found)
+
+
+def test_a_cause_that_is_named_may_begin_later() -> None:
+    late = {"cause_code": "connection-blocked", "cause_packet_number": 4}
+    (case,) = cases([finding("confirms-slow", 3, **late), finding("connection-blocked", 4)])
+    assert case.code == "connection-blocked"
+
+
 def test_what_has_no_time_is_placed_by_its_packet() -> None:
     found = judged(finding("publish-rejected", 3, count=4, ts_ns=None))
     assert "4 times, first in packet 3 (certain)." in str(found)

@@ -17,11 +17,11 @@ CONVERSATIONS = Path(__file__).parent / "captures"
 SHOWN = {
     ("cases/half_open.pcap.gz", "connection-half-open"): (
         63,
-        None,
+        "path-interrupted",
         (
             "the client had been silent for 15.2 s when its end answered the broker's "
-            "packets with a RST, as one that has no such connection; until then the broker took it "
-            "for open, with 1 channel, 1 consumer, 2 deliveries not acknowledged"
+            "packets with a RST, as one that has no such connection; TCP of the broker had it "
+            "until then, with 1 channel, 1 consumer, 2 deliveries not acknowledged"
         ),
     ),
     ("cases/half_open.pcap.gz", "disconnect-unclean"): (
@@ -102,8 +102,9 @@ SHOWN = {
         "connection-forced-closed",
         (
             "10.91.11.2 was refused by 10.91.11.1:5672 6,481 times "
-            "in 22.4 s; nobody connected to it in that time; it had ended 15 connections 5.71 ms "
-            "before, and took the next one 30.0 ms after; 289 attempts a second"
+            "in 22.4 s, 5.71 ms after it had ended 15 connections, as a broker does that was "
+            "killed or stopped; nobody connected to it in that time; it took the next one 30.0 ms "
+            "after; 289 attempts a second"
         ),
     ),
 }

@@ -98,7 +98,8 @@ CLOSINGS = (
          "balancer, NAT or firewall between forgot the connection. Set heartbeats, so that the "
          "other end notices within two intervals; until then the broker keeps consumers, "
          "exclusive queues and deliveries for a client that is gone.",
-         "A firewall that begins to reject packets with RST answers in the same way."),
+         "A firewall that begins to reject packets with RST answers in the same way.",
+         ("path-interrupted",)),
     Kind("consumer-cancelled", "error", "medium",
          "The broker cancelled a consumer, and it was not started again",
          "basic.cancel from the broker, as after its queue was deleted or moved, and no "

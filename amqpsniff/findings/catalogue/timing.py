@@ -11,7 +11,7 @@ TIMING = (
          "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
          "size of messages. A quorum queue without its majority confirms nothing.",
          "Captured at the client, the network's round trip is included.",
-         ("connection-blocked", "broker-not-reading", "message-oversized")),
+         ("connection-blocked", "broker-not-reading", "message-oversized", "path-interrupted")),
     Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late, or not at all",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once. Of a "
@@ -87,16 +87,17 @@ TIMING = (
          "balancer, which may also end TCP in its name), then at the broker's load. An interval of "
          "5 to 20 s suits most networks.",
          "Any frame counts as a heartbeat.",
-         ("broker-not-reading", "client-not-reading")),
+         ("broker-not-reading", "client-not-reading", "path-interrupted")),
     Kind("path-interrupted", "error", "medium",
-         "Nothing got through between client and broker any more",
-         "At the end of the connection or of the capture, neither side sent a frame for longer "
-         "than the heartbeat interval, and no packet at all came from one of them. Where no "
-         "heartbeat is known: a side sent its last bytes again for more than five seconds, and "
-         "no packet came from the other.",
+         "Nothing got through between client and broker",
+         "A side sent the same bytes again for more than five seconds, three times or more: no "
+         "acknowledgement reached it. Or, at the end of the connection or of the capture, neither "
+         "side sent a frame for longer than the heartbeat interval, and no packet at all came from "
+         "one of them.",
          "Look between the two hosts: a firewall, a link that is down, an address that moved, a "
          "host that was stopped. Neither the client's program nor its heartbeats are at fault. See "
-         "whether other connections of the same hosts stopped at that time.",
+         "whether other connections of the same hosts stopped at that time. Where one direction "
+         "alone was cut, look at the rules and routes for it.",
          "The capturing host may have stopped seeing the packets while the connection went on."),
     Kind("heartbeat-disabled", "warning", "high",
          "The connection has no heartbeats",
@@ -151,7 +152,7 @@ TIMING = (
          "5 s, while the connection was alive.",
          "Most often an alarm; otherwise the broker waits for a queue's leader or for its disk.",
          "The capture may end before the answer.",
-         ("connection-blocked", "broker-not-reading", "traffic-stopped")),
+         ("connection-blocked", "broker-not-reading", "traffic-stopped", "path-interrupted")),
     Kind("tcp-retransmissions", "warning", "medium",
          "Many TCP segments had to be retransmitted",
          "Of one side's packets, ten or more and one in a hundred or more were sent again.",
@@ -177,5 +178,5 @@ TIMING = (
          "An answer to a declaration, a binding, a consumer or a channel took a second or more.",
          "Look at the cluster's metadata store, and at DNS or the login backend for connections.",
          "",
-         ("connection-blocked",)),
+         ("connection-blocked", "path-interrupted")),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
 from amqpsniff.session.rules.links import UNAUTHORIZED, WINDOW, is_limit, reason_of
+from amqpsniff.session.rules.occasions import SILENCES
 from amqpsniff.session.rules.opening import HANDSHAKE_GIVEN_UP_NS
 from amqpsniff.session.rules.peers import began_ns, client_of, end_ns, ender, handshake
 from amqpsniff.session.rules.shared_state import report_once
@@ -158,7 +159,8 @@ def _silence_ns(context: RuleContext, side: int) -> int:
 def ended(context: RuleContext) -> None:
     """connection-ends: a side that was silent for longer than the other allows."""
     state = context.session.amqp10
-    if state is None or not context.certain or "silent" in context.memory:
+    memory = context.memory
+    if state is None or not context.certain or "silent" in memory or "interrupted" in memory:
         return
     session, now_ns = context.session, end_ns(context)
     cut_by = ender(context) if session.closed_by is None else None
@@ -178,7 +180,10 @@ def ended(context: RuleContext) -> None:
                 f"nothing from the {_SIDES[side]} for {duration(silence)}, idle-time-out of the "
                 f"{_SIDES[1 - side]} {duration(allowed * MS)}{then}"
             )
-            context.report("heartbeat-missed", detail)
+            number, ts_ns = context.number, context.ts_ns
+            if rest < longest:
+                number, ts_ns = context.memory.get(SILENCES[side], (number, ts_ns))
+            context.report("heartbeat-missed", detail, number=number, ts_ns=ts_ns)
 
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {

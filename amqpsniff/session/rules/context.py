@@ -207,11 +207,12 @@ class RuleContext:
         count: int = 1,
         last: int | None = None,
         variant: int | None = None,
+        until_ns: int | None = None,
     ) -> None:
         """Raise a finding, at the event's packet, or at packet `number` of the time `ts_ns`.
 
         `count` and `last` (packet number) are for one that stands for many, `variant` for what is
-        not to be counted with others of its code on the channel.
+        not to be counted with others of its code on the channel. `until_ns`: see `Finding`.
         """
         session: Session = self.session
         channel: Channel = self.channel
@@ -234,6 +235,7 @@ class RuleContext:
             Finding(
                 code, detail, capture, at, None if time is None or time <= 0 else time,
                 connection_id, client, server, place, count, last, variant=variant,
+                until_ns=until_ns,
             )
         )  # fmt: skip
 

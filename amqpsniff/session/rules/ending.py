@@ -102,7 +102,7 @@ def _disowned(context: RuleContext, left: str) -> None:
         f"{_SIDES[1 - side]}'s packets with a RST, as one that has no such connection"
     )
     if left:
-        detail += f"; until then {_SIDES[1 - side]} took it for open, with {left}"
+        detail += f"; TCP of {_SIDES[1 - side]} had it until then, with {left}"
     conversation = context.session.connection.conversation
     number, ts_ns = conversation.ended_packet_number, conversation.ended_ns
     context.report("connection-half-open", detail, number=number, ts_ns=ts_ns)

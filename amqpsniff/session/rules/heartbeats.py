@@ -3,20 +3,20 @@
 A peer sends something at least every half interval, and is given up after two (measured on RabbitMQ
 3.10.8: RST at 2.96 s for an interval of 1 s). What counts as silence is time without any frame.
 Where both sides are silent and no packet comes from one of them, neither missed its heartbeats:
-they did not get through.
+they did not get through. The same show bytes that TCP sends again for long, at the end or before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.occasions import QUIET
+from amqpsniff.session.rules.occasions import QUIET, SILENCES
 from amqpsniff.session.rules.peers import (
     Client,
     end_ns,
@@ -30,6 +30,11 @@ from amqpsniff.units import duration
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""
+
+MIN_RESENT = 3
+"""Times that the same bytes are sent again while a path is cut for `TOO_SHORT_S`, at least."""
+
+SIDES = ("client", "broker")
 
 
 def interval(context: RuleContext) -> int | None:
@@ -50,71 +55,116 @@ def _beats(client: Client, tune_ok: bytes | None) -> Iterator[Verdict]:
 @where(QUIET)
 def _ended(context: RuleContext) -> None:
     beat = interval(context)
-    if not beat:
+    silent = _silent(context, beat) if beat and context.session.opening_client_ns >= 0 else None
+    if silent is not None and quiet_ns(context):
+        _report_interruption(context, beat, silent.cut)
+    else:
         _judge_unanswered(context)
-    elif context.session.opening_client_ns >= 0:
-        _judge_silence(context, beat)
+    if silent is not None and "interrupted" not in context.memory:
+        detail, (number, ts_ns) = f"{silent.words}, heartbeat {beat} s{silent.cut}", silent.place
+        context.report("heartbeat-missed", detail, number=number, ts_ns=ts_ns)
 
 
-def _judge_silence(context: RuleContext, beat: int) -> None:
-    """Report a side that was silent for longer than its heartbeats allow."""
-    if _longest_ns(context) <= beat * SECOND_NS or not context.certain:
-        return
+class _Silent(NamedTuple):
+    """Sides that were silent for too long, in words; what ended it, and where that was."""
+
+    words: str
+    cut: str
+    place: tuple[Any, Any]
+
+
+def _silent(context: RuleContext, beat: int | None) -> _Silent | None:
+    """The sides that were silent for longer than their heartbeats allow; None if neither was."""
+    if beat is None or _longest_ns(context) <= beat * SECOND_NS or not context.certain:
+        return None
     if forgotten(context) is not None:
-        return  # who sent heartbeats sent them to nobody
-    found, cut = [], ""
-    for side, unheard, at_end in _silences(context):
+        return None  # who sent heartbeats sent them to nobody
+    found, cut, places = [], "", []
+    for side, unheard, at_end, place in silences(context):
         silence = unheard - _blocked_ns(context) if side == "client" else unheard
         if silence > 2 * beat * SECOND_NS or (at_end and silence > beat * SECOND_NS):
             found.append(f"nothing from the {side} for {duration(silence)}")
             cut = "; then TCP was ended by the other side" if at_end else cut
-    if found and interrupted_ns(context):
-        context.memory["interrupted"] = True
-        context.report("path-interrupted", _interruption(context, beat, cut))
-    elif found:
-        context.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
+            places.append(place)
+    return _Silent(", ".join(found), cut, min(places)) if found else None
 
 
+class Unanswered(NamedTuple):
+    """A time in which a side sent the same bytes again, see `tcp.resent.ResentTime`.
+
+    Attributes:
+        side: CLIENT or SERVER, which sent them.
+        to_end: True if nothing got through until the end.
+        until_ns: When it ended, as far as that is known.
+    """
+
+    side: int
+    resent: Any
+    to_end: bool
+    until_ns: int
+
+    @property
+    def lasted_ns(self) -> int:
+        """From the first time that they were sent."""
+        return int(self.until_ns - self.resent.start_ns)
+
+
+def find_unanswered(context: RuleContext) -> Unanswered | None:
+    """The longest time in which a path was cut, as a side shows that sends the same bytes again: a
+    host that is there acknowledges what it gets.
+    """
+    connection = context.session.connection
+    conversation, client = connection.conversation, connection.client_direction
+    if client < 0 or 0 in conversation.packets or conversation.resent == (None, None):
+        return None
+    found = []
+    for side in (CLIENT, SERVER):
+        resent = conversation.resent[client ^ side]
+        if resent is None or resent.times < MIN_RESENT or not resent.lasted_ns:
+            continue
+        unheard = conversation.last_times_ns[1 - client ^ side] <= resent.last_ns
+        unheard = unheard or resent.acked or conversation.unacknowledged[client ^ side]
+        waits = resent.is_last and unheard
+        rest_ns = conversation.end_ns - resent.last_ns
+        to_end = waits and context.session.closed_by is None and rest_ns <= resent.lasted_ns
+        until_ns = conversation.end_ns if to_end else resent.last_ns
+        found.append(Unanswered(side, resent, to_end, until_ns))
+    longest = max(found, key=lambda one: one.lasted_ns, default=None)
+    return None if longest is None or longest.lasted_ns <= TOO_SHORT_S * SECOND_NS else longest
+
+
+@where(QUIET)
 def _judge_unanswered(context: RuleContext) -> None:
-    """Report a path on which nothing comes back, where no heartbeat says so: a host that is there
-    acknowledges what it gets.
-    """
-    session = context.session
-    if context.complete and session.closed_by is None and any(map(_is_unanswered, *_ends(context))):
+    """Report a path on which nothing came back, and in which direction it was cut."""
+    found = find_unanswered(context)
+    if found is None:
+        return
+    resent = found.resent
+    who, other = SIDES[found.side], SIDES[1 - found.side]
+    detail = f"for {duration(found.lasted_ns)} the {who} sent the same bytes again, "
+    detail += number_of(resent.times, "time")
+    if resent.acked:
+        detail += f", and the {other} acknowledged them: nothing from the {other} reached the {who}"
+    elif resent.heard_ns - resent.start_ns > SECOND_NS:
+        detail += f", without an acknowledgement in the {other}'s packets: nothing from the {who} "
+        detail += f"reached the {other}"
+    else:
+        detail += f", and no packet came from the {other}"
+    conversation = context.session.connection.conversation
+    if not found.to_end:
+        detail += "; then it got through"
+    elif conversation.ended is not None:
+        detail += f", until TCP was ended ({conversation.ended.upper()})"
+    _note_cut(context, resent.start_ns, found.until_ns, found.to_end)
+    place = resent.packet_number, resent.start_ns
+    context.report("path-interrupted", detail, number=place[0], ts_ns=place[1], last=context.number)
+
+
+def _note_cut(context: RuleContext, start_ns: int, until_ns: int, to_end: bool) -> None:
+    """Tell other rules when nothing got through; `interrupted`: until the end."""
+    context.memory["cut"] = start_ns, until_ns
+    if to_end:
         context.memory["interrupted"] = True
-        context.report("path-interrupted", _interruption(context, None, ""))
-
-
-def _ends(context: RuleContext) -> tuple[tuple[Any, ...], ...]:
-    """Times of the last frame and packet of each side, of the last packet of the other side, and
-    whether it sent bytes again that were not acknowledged.
-    """
-    session = context.session
-    conversation = session.connection.conversation
-    again = [
-        waits and count > 0
-        for waits, count in zip(
-            conversation.unacknowledged, conversation.retransmissions, strict=True
-        )
-    ]
-    packets = last_packets_ns(context)
-    frames = session.last_client_ns, session.last_server_ns
-    return (
-        frames,
-        packets,
-        packets[::-1],
-        tuple(again[:: -1 if session.connection.client_direction else 1]),
-    )
-
-
-def _is_unanswered(frame_ns: int, packet_ns: int, other_ns: int, again: bool) -> bool:
-    """True if a side sent its last frame again for long, and no packet came back."""
-    return again and frame_ns > 0 and packet_ns - max(frame_ns, other_ns) > TOO_SHORT_S * SECOND_NS
-
-
-def interrupted_ns(context: RuleContext) -> int:
-    """Time at the end of a connection in which nothing got through; 0 if that is not known."""
-    return quiet_ns(context) if interval(context) and context.certain else 0
 
 
 def quiet_ns(context: RuleContext) -> int:
@@ -134,22 +184,23 @@ def quiet_ns(context: RuleContext) -> int:
     return quiet
 
 
-def _interruption(context: RuleContext, beat: int | None, cut: str) -> str:
-    """The same in words: who still sent packets, and whether they were answered."""
-    client, broker = last_packets_ns(context)
-    side, other, direction = ("client", "broker", context.session.connection.client_direction)
-    if client < broker:
-        side, other, direction = ("broker", "client", 1 - direction)
+def _report_interruption(context: RuleContext, beat: int | None, cut: str) -> None:
+    """Report that neither side's frames got through at the end, where one sent no packet."""
+    conversation = context.session.connection.conversation
+    times = last_packets_ns(context)
+    other = SERVER if times[SERVER] < times[CLIENT] else CLIENT
+    direction = context.session.connection.client_direction ^ other
     now, session = int(end_ns(context) or 0), context.session
     silence = duration(now - max(session.last_client_ns, session.last_server_ns))
-    detail = f"no frame of either side for {silence}, "
-    detail += f"heartbeat {beat} s; " if beat else "no heartbeat known; "
-    quiet = duration(now - min(client, broker))
-    detail += f"no packet from the {other} for {quiet}"
-    again = context.session.connection.conversation.retransmissions[direction]
+    detail = f"no frame of either side for {silence}, heartbeat {beat} s; "
+    detail += f"no packet from the {SIDES[other]} for {duration(now - times[other])}"
+    again = conversation.retransmissions[1 - direction]
     if again:
-        detail += f", though the {side} sent {number_of(again, 'segment')} again"
-    return detail + cut
+        detail += f", though the {SIDES[1 - other]} sent {number_of(again, 'segment')} again"
+    _note_cut(context, times[other], now, True)
+    number = conversation.last_packet_numbers[direction]
+    last = context.number
+    context.report("path-interrupted", detail + cut, number=number, ts_ns=times[other], last=last)
 
 
 def _longest_ns(context: RuleContext) -> int:
@@ -160,8 +211,10 @@ def _longest_ns(context: RuleContext) -> int:
     return int(max(before, at_end))
 
 
-def _silences(context: RuleContext) -> list[tuple[str, int, bool]]:
-    """(side, longest silence, whether the other side ended TCP in it) for both sides."""
+def silences(context: RuleContext) -> list[tuple[str, int, bool, tuple[Any, Any]]]:
+    """(side, longest silence, whether the other side ended TCP in it, where it was over) for both
+    sides.
+    """
     of, now = context.session, end_ns(context)
     ended = of.connection.conversation.ended is not None and of.closed_by is None
     ended_by = ender(context)
@@ -175,7 +228,11 @@ def _silences(context: RuleContext) -> list[tuple[str, int, bool]]:
         rest = 0
         if now is not None and last > 0 and of.closed_by is None:
             rest = now - last
-        found.append((side, max(silence, rest), ended and ended_by == other and rest >= silence))
+        place = context.number, context.ts_ns
+        if rest < silence:
+            place = context.memory.get(SILENCES[1 - other], place)
+        at_end = ended and ended_by == other and rest >= silence
+        found.append((side, max(silence, rest), at_end, place))
     return found
 
 
@@ -192,3 +249,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.tune-ok": (Alike(_beats, "connection.tune-ok"),),
     "connection-ends": (_ended,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_judge_unanswered,)}

@@ -170,6 +170,9 @@ STAYED_NS = 30 * SECOND_NS
 QUIET_NS = SECOND_NS
 """The shortest heartbeat interval."""
 
+SILENCES = "end of the client's silence", "end of the broker's silence"
+"""Names in `RuleContext.memory` of the (packet, time) with which a side's longest silence ended."""
+
 BUSY_MESSAGES = 10
 """Messages below which there is nothing to judge of how a program works."""
 

@@ -287,6 +287,7 @@ def judge_confirms(context: RuleContext) -> None:
     if not (times.confirmed or channel.publishes or LATE in context.memory):
         return
     details, number, ts_ns = [], times.slow_confirm_number, times.slow_confirm_ns
+    until_ns = ts_ns + times.confirm_ns_max
     mean = times.confirm_ns / max(times.confirmed, 1)
     often = times.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
     if context.complete and (often or times.confirm_ns_max >= VERY_SLOW_NS):
@@ -300,12 +301,14 @@ def judge_confirms(context: RuleContext) -> None:
         first = waiting[0]
         if not details:
             number, ts_ns = first.packet_number, first.ts_ns
+            until_ns = context.session.last_server_ns
         details.append(
             f"{number_of(len(waiting), 'publish', 'publishes')} without a confirm, the first, "
             f"number {first.number}, for {duration(context.session.last_server_ns - first.ts_ns)}"
         )
     if details:
-        context.report("confirms-slow", "; ".join(details), number=number, ts_ns=ts_ns)
+        words = "; ".join(details)
+        context.report("confirms-slow", words, number=number, ts_ns=ts_ns, until_ns=until_ns)
 
 
 def _neglected(context: RuleContext) -> list[Any]:

@@ -118,6 +118,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     links.AMQP10_RULES,
     credit.AMQP10_RULES,
     settlement.AMQP10_RULES,
+    heartbeats.AMQP10_RULES,
     containers.AMQP10_RULES,
     access.AMQP10_RULES,
     flow_control.AMQP10_RULES,

@@ -756,7 +756,9 @@ def _is_gone(context: RuleContext, name: Any, deleted: Mapping[Any, Any]) -> boo
 def _report_deleted(
     context: RuleContext, queue: str, at: Any, after: list[tuple[str, str, _Published]]
 ) -> None:
-    """Report what was published for a queue after its deletion, at its last publish."""
+    """Report what was published for a queue after its deletion, at the first publish if that is
+    known, else at the last.
+    """
     ts_ns, words = at
     count = sum(known_after(one.total, one.steps, ts_ns) or 1 for _, _, one in after)
     exchange, key, last = max(after, key=lambda row: row[2].last_ns)
@@ -764,7 +766,10 @@ def _report_deleted(
         f"{queue_text(queue)} was {words}; {last.who} published to {route(exchange, key)} until "
         f"{duration(last.last_ns - ts_ns)} later, {number_of(count, 'message')} at least"
     )
-    report_at(context, last.last_place, "publishes-after-deletion", detail, count)
+    first, place = extent([one for _, _, one in after])[0].place, last.last_place
+    if (first.ts_ns or 0) > ts_ns:
+        place = first
+    report_at(context, place, "publishes-after-deletion", detail, count, last.last_number)
 
 
 def judge_stopped(

@@ -12,6 +12,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import exchange_text, name_at, number_of
+from amqpsniff.session.rules.heartbeats import find_unanswered
 from amqpsniff.session.rules.network import shut_of
 from amqpsniff.session.rules.occasions import STALLED_NS
 from amqpsniff.session.rules.peers import ender
@@ -35,7 +36,8 @@ def note_half_sent(context: RuleContext) -> None:
     what = f"{octets(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
     if took is not None and not _is_long(took, captured):
         return
-    if took is None or not _is_heard(context, context.ts_ns):
+    cut = find_unanswered(context) is not None
+    if took is None or cut or not _is_heard(context, context.ts_ns):
         under_way = context.memory.setdefault("under way", [])
         if len(under_way) < MAX_UNDER_WAY and context.certain:
             place = context.number, context.ts_ns, context.channel
@@ -62,6 +64,9 @@ def judge_unfinished(context: RuleContext) -> None:
         known = [end_ns for end_ns in ends if end_ns is not None]
         if ts_ns is None or not known or not _may_judge(context):
             continue
+        cut_ns, until_ns = context.memory.get("cut", (0, 0))
+        if ts_ns <= until_ns and min(known) >= cut_ns:
+            continue  # what of it was sent did not get through
         if took_ns is not None:
             connection = context.session.connection
             again = connection.conversation.retransmissions[connection.client_direction]
@@ -90,7 +95,8 @@ def judge_incomplete(context: RuleContext) -> None:
         sent = f"{octets(max(captured, 0))} of the message of {what}"
         detail = f"{sent} were sent on channel {channel.number} when {who}"
         detail += f" ({conversation.ended.upper()})"
-        context.report("publish-incomplete", detail, number=number, ts_ns=ts_ns)
+        place = {"number": number, "ts_ns": ts_ns, "until_ns": context.ts_ns}
+        context.report("publish-incomplete", detail, **place)
 
 
 def _is_long(took: int, captured: int) -> bool:

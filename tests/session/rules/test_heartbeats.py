@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.findings import KINDS
+from tests.amqp10 import EMPTY
 from tests.encoder import HEARTBEAT_FRAME
+from tests.findings.pairs_of_links import opening
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
@@ -57,6 +59,7 @@ def test_a_silence_that_ends() -> None:
         row["detail"]
         == "nothing from the client for 25.0 s, nothing from the broker for 25.0 s, heartbeat 10 s"
     )
+    assert row["packet_number"] == 10  # with which it ends
 
 
 @pytest.mark.parametrize("text", [
@@ -90,6 +93,18 @@ def test_a_blocked_connection() -> None:
         "low on memory, for 3.00 s, 1 publish meanwhile (all in the first 500 ms)"
     )
     assert row["packet_number"] == 11
+
+
+def test_a_publish_that_was_sent_right_before_the_block() -> None:
+    """Its confirm is late because of the block, which the broker tells those that publish."""
+    text = (
+        OPEN
+        + "C1: confirm.select\nS1: confirm.select-ok\nC1: basic.publish | body=1\n"
+        + "S: connection.blocked reason=low\n@+6000ms S: connection.unblocked\n"
+        + "S1: basic.ack delivery_tag=1\n"
+    )
+    row = one(text, "confirms-slow")
+    assert (row["cause_code"], row["packet_number"]) == ("connection-blocked", 12)
 
 
 def test_connections_blocked_until_the_end() -> None:
@@ -232,10 +247,89 @@ def test_a_path_that_is_cut_where_no_heartbeat_says_so(first: int, answered: boo
         talk.client(HEARTBEAT_FRAME, at=at)
     if answered:
         talk.server()
-    rows = told_of(talk.packets[first:], "path-interrupted")
-    detail = "no frame of either side for 7.00 s, no heartbeat known; no packet from the broker "
-    detail += "for 7.00 s, though the client sent 3 segments again"
-    assert [row["detail"] for row in rows] == [detail] * (not answered)
+    (row,) = told_of(talk.packets[first:], "path-interrupted")
+    detail = (
+        "for 7.00 s the client sent the same bytes again, 3 times, and no packet came from the "
+    )
+    assert row["detail"] == f"{detail}broker{'; then it got through' * answered}"
+    assert row["packet_number"] == len(talk.packets[first:]) - 3 - answered
+
+
+def cut(beat: int = 10) -> wire.Talk:
+    """A connection that is open, with heartbeats of so many seconds."""
+    talk = wire.Talk(step_ns=1_000_000).hands()
+    for packet in Script(OPEN.replace("heartbeat=10", f"heartbeat={beat}")).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    return talk
+
+
+def insist(talk: wire.Talk, side: int, octets: bytes, heard: bytes | None = None) -> None:
+    """A side sends bytes again for 7 s; `heard`: the other one sends these, and acknowledges."""
+    at = talk.sent[side]
+    for wait in (0, 1, 2, 4):
+        talk.wait(wait * 1_000_000_000)
+        talk.put(side, octets, at=at)
+        if heard is not None:
+            talk.put(1 - side, heard)
+
+
+def test_a_cut_in_one_direction() -> None:
+    """The broker has the client's bytes, and what it answers does not arrive."""
+    talk = cut()
+    insist(talk, 0, HEARTBEAT_FRAME, HEARTBEAT_FRAME)
+    rows = {row["code"]: row for row in told_of(talk.packets, "path-interrupted")}
+    assert rows["path-interrupted"]["detail"] == (
+        "for 7.01 s the client sent the same bytes again, 3 times, and the broker acknowledged "
+        "them: nothing from the broker reached the client"
+    )
+
+
+def test_a_cut_path_of_amqp10() -> None:
+    talk = wire.Talk(step_ns=1_000_000).hands()
+    for side, octets in opening(idle_time_out=3000):
+        talk.put("CS".index(side), octets)
+    insist(talk, 0, EMPTY)
+    rows = told_of(talk.packets, "path-interrupted", "heartbeat-missed")
+    assert [row["code"] for row in rows] == ["path-interrupted"]
+
+
+def test_a_cut_that_is_over_before_three_attempts() -> None:
+    talk = cut()
+    at = talk.sent[0]
+    for _ in range(3):
+        talk.client(HEARTBEAT_FRAME, at=at)
+        talk.wait(4_000_000_000)
+    talk.server()
+    assert not told_of(talk.packets, "path-interrupted")
+
+
+def test_bytes_for_a_closed_window() -> None:
+    """They are sent again to find out if it is open: the other side has them."""
+    talk = cut()
+    at = talk.sent[0]
+    talk.client(HEARTBEAT_FRAME)
+    shut = talk.server(ack=at)
+    talk.packets[-1] = shut._replace(octets=shut.octets[:34] + b"\0\0" + shut.octets[36:])
+    for wait in (1, 2, 4):
+        talk.wait(wait * 1_000_000_000)
+        talk.client(HEARTBEAT_FRAME, at=at)
+    assert not told_of(talk.packets, "path-interrupted")
+
+
+def test_a_message_that_a_cut_path_holds_up() -> None:
+    """Its client is not at fault, and what it waits for is a result."""
+    talk = cut()
+    octets = Script(OPEN + "C1: basic.publish routing_key=q | body=1").packets[-1].octets
+    talk.client(octets[: 8 + int.from_bytes(octets[3:7], "big")])
+    talk.server()
+    talk.wait(4_000_000_000)
+    insist(talk, 1, HEARTBEAT_FRAME)
+    talk.server(flags=wire.RST | wire.ACK)
+    codes = "path-interrupted", "publish-incomplete", "message-stalled"
+    rows = {row["code"]: row for row in told_of(talk.packets, *codes)}
+    assert rows.keys() == {"path-interrupted", "publish-incomplete"}
+    assert rows["path-interrupted"]["packet_number"] == len(talk.packets) - 4
+    assert rows["publish-incomplete"]["cause_code"] == "path-interrupted"
 
 
 def test_a_hung_client_is_not_a_cut_path() -> None:

@@ -95,6 +95,16 @@ def test_connections_that_say_nothing(octets: bytes) -> None:
     assert row["connection_id"]
 
 
+def test_a_client_that_says_nothing_until_the_server_ends_tcp() -> None:
+    talk = Talk().hands()
+    talk.wait(10_000_000_000)
+    talk.server(flags=RST | ACK)
+    (row,) = told_of(talk.packets, "connection-silent")
+    assert row["detail"] == (
+        "the client connected and said nothing; the server ended TCP after 10.0 s"
+    )
+
+
 def test_connections_that_are_refused_elsewhere_or_open() -> None:
     refused = Talk()
     refused.client(flags=SYN)

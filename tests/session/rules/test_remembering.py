@@ -61,6 +61,7 @@ def test_silent_clients_are_so_many() -> None:
             connection_id=str(number),
             syn_seen=True,
             ended="fin",
+            ended_by=0,
             packets=(3, 3),
             octets=(0, 0),
             gaps=(0, 0),

@@ -146,6 +146,12 @@ def test_what_is_published_after_a_deletion(text: str, times: int) -> None:
     assert len(said(text, "publishes-after-deletion")) == times
 
 
+def test_where_all_publishes_came_after_the_deletion() -> None:
+    text = OPEN + QUEUE + DELETE + DEFAULT + DEFAULT.replace("[p]", "[last] @+2000ms")
+    (line,) = said(text, "publishes-after-deletion")
+    assert line.startswith("publishes-after-deletion p ")
+
+
 HEADERS = OPEN + EXCHANGE.replace("topic", "headers") + QUEUE + BIND
 FURTHER = (
     "C1: exchange.declare exchange=f type=fanout\nS1: exchange.declare-ok\n"
