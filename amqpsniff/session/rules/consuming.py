@@ -10,7 +10,7 @@ from cython.cimports.amqpsniff.session.codes import CLIENT
 from cython.cimports.amqpsniff.session.rules.occasions import EXCLUSIVE
 
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
-from amqpsniff.session.rules.consumer_timeouts import timed_out
+from amqpsniff.session.rules.consumer_timeouts import held_words, timed_out
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_of
@@ -72,8 +72,11 @@ def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: s
 
 
 def consumed(context: RuleContext) -> None:
-    """Remember when a host consumed from which queue, and forget what was cancelled before."""
+    """Remember when a host consumed from which queue, and forget what was cancelled before, and
+    that the queue was deleted: it is a new one.
+    """
     queue = context.queue
+    context.memory.get("deleted", {}).pop(queue, None)
     cancelled = context.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] is not None and one[1] != queue]
     contribute(context, judge_consumed, client_of(context).host, queue, context.ts_ns)
@@ -140,7 +143,8 @@ def judge_cancelled(context: RuleContext) -> None:
             continue
         place = context.place_of(number, ts_ns)
         key = queue_key(context, queue or "")
-        what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
+        words = f"consumer '{tag}' of {queue_text(queue)}{held_words(context, channel, tag)}"
+        what = (words, queue, key, channel.number)
         judge = judge_lost if stayed else judge_left
         contribute(context, judge, client_of(context).host, *what, place)
 
