@@ -20,6 +20,7 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import ANYTHING
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
+from amqpsniff.findings.records import order_of
 from amqpsniff.session.rules.context import Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
@@ -190,7 +191,10 @@ def report_once(
     here = place or context.place
     records = log.recorded
     if records is not None:
-        records.seen(context.order, (code, key), detail, tuple(here))
+        order = context.order
+        if place is not None:
+            order = order_of(place.ts_ns, place.capture, place.packet_number)
+        records.seen(order, (code, key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
     words = detail() if log.has_room(code) else ""  # not shown without a place
@@ -284,12 +288,17 @@ class Alike:
                 tcp = connection.conversation
                 number = tcp.first_packet_number or None
             log.count(verdict.finding, 1, number)
-            return
-        place = first_place(context) if self.at_first else None
-        report_once(context, verdict.code, verdict.key, verdict.words.__str__, place)
-        first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
-        if first is not None:
-            verdict.finding = log.find(verdict.code, first.connection_id)
+        else:
+            place = first_place(context) if self.at_first else None
+            report_once(context, verdict.code, verdict.key, verdict.words.__str__, place)
+            first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
+            if first is not None:
+                verdict.finding = log.find(verdict.code, first.connection_id)
+        if self.at_first and verdict.finding is not None:
+            start_ns = context.session.connection.conversation.start_ns
+            if 0 < start_ns < (verdict.finding.ts_ns or 0):  # it began earlier and ended later
+                verdict.first = shared[verdict.code][verdict.key] = first_place(context)
+                log.move(verdict.finding, verdict.first)
 
 
 def _of_server(context: RuleContext) -> dict[Any, Any]:
