@@ -108,6 +108,13 @@ CLOSINGS = (
          "Handle the cancellation in the client: declare the queue and consume again. Until then "
          "the application is connected and receives nothing.",
          "The client may consume again on another connection. A queue that is no longer needed."),
+    Kind("consumer-interrupted", "info", "medium",
+         "The broker cancelled a consumer, which came back",
+         "basic.cancel from the broker, as after its queue was deleted or moved, or a node was "
+         "stopped, and basic.consume of that queue from that client later.",
+         "Find out who deleted the queue, or why it moved: the messages that were in a queue that "
+         "is deleted are gone.",
+         "Maintenance: a quorum queue keeps its messages."),
     Kind("consumer-not-restored", "error", "medium",
          "A client is connected again and does not consume from its queue",
          "A client's connection ended without basic.cancel while it consumed from a queue; the "
