@@ -42,6 +42,9 @@ NOUNS = {
 MISSING, DECLARATIONS = 404, ("queue.declare", "exchange.declare")
 """NOT_FOUND, and the methods that it answers only where they are passive."""
 
+LOOK_UP = "failed look-up"
+"""What such an answer is called; it is told after what are errors."""
+
 MAX_REASON = 300
 """Characters of a reason that are told: all of one of 0-9-1, the beginning of a stack trace."""
 
@@ -187,7 +190,8 @@ def _verdict(
     zone: str | None,
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
-    reported, errors = [], statistics["errors"]
+    reported = []
+    errors = sorted(statistics["errors"], key=lambda one: _noun(one) == LOOK_UP)
     for noun in dict.fromkeys(map(_noun, errors)):
         some = [one for one in errors if _noun(one) == noun]
         worst = max(some, key=lambda one: one["count"])
@@ -220,7 +224,7 @@ def _noun(error: Row) -> str:
     answered so, and `diagnose` tells who makes it then from who does not.
     """
     if error["reply_code"] == MISSING and error["close_method"] in DECLARATIONS:
-        return "failed look-up"
+        return LOOK_UP
     return NOUNS.get(error["method"], "error")
 
 
