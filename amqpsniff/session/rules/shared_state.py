@@ -20,7 +20,7 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import ANYTHING
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.findings.records import order_of
+from amqpsniff.findings.records import Order, order_of
 from amqpsniff.session.rules.context import Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
@@ -191,9 +191,7 @@ def report_once(
     here = place or context.place
     records = log.recorded
     if records is not None:
-        order = context.order
-        if place is not None:
-            order = order_of(place.ts_ns, place.capture, place.packet_number)
+        order = context.order if place is None else _order_of(place)
         records.seen(order, (code, key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
@@ -294,11 +292,19 @@ class Alike:
             first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
             if first is not None:
                 verdict.finding = log.find(verdict.code, first.connection_id)
-        if self.at_first and verdict.finding is not None:
-            start_ns = context.session.connection.conversation.start_ns
-            if 0 < start_ns < (verdict.finding.ts_ns or 0):  # it began earlier and ended later
-                verdict.first = shared[verdict.code][verdict.key] = first_place(context)
-                log.move(verdict.finding, verdict.first)
+        found = verdict.finding
+        if not self.at_first or found is None:
+            return
+        if 0 < context.session.connection.conversation.start_ns <= (found.ts_ns or 0):
+            here = first_place(context)
+            if _order_of(here) < _order_of(found):  # it began earlier and ended later
+                verdict.first = shared[verdict.code][verdict.key] = here
+                log.move(found, here)
+
+
+def _order_of(seen: Place | Finding) -> Order:
+    """The order of the packet of a place, or of a finding."""
+    return order_of(seen.ts_ns, seen.capture, seen.packet_number)
 
 
 def _of_server(context: RuleContext) -> dict[Any, Any]:
