@@ -182,15 +182,15 @@ REPORTS = {
         Report(
             "losses",
             "Publishes at risk",
-            "What became of publishes: without confirms, refused, returned, unanswered, cut off.",
+            "What became of publishes: unprotected, refused, returned, unanswered, cut off.",
             "the most lost, then the most unprotected",
             {
                 "exchange": 'name; the default exchange is ""',
                 "client": "address of the client",
                 "published": "publishes",
                 "confirmed": "publishes that the broker confirmed",
-                "unprotected": "publishes without confirms that were not returned, on channels "
-                "whose mode is known",
+                "unprotected": "publishes without confirms or transactions that were not returned, "
+                "on channels whose mode is known",
                 "rejected": "publishes that the broker nacked",
                 "returned": "publishes that the broker returned",
                 "unconfirmed": "publishes without an answer by the end of the channel or capture",

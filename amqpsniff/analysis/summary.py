@@ -39,6 +39,12 @@ NOUNS = {
 }
 """Errors that the verdict tells apart from others, by method."""
 
+MISSING, DECLARATIONS = 404, ("queue.declare", "exchange.declare")
+"""NOT_FOUND, and the methods that it answers only where they are passive."""
+
+LOOK_UP = "failed look-up"
+"""What such an answer is called; it is told after what are errors."""
+
 MAX_REASON = 300
 """Characters of a reason that are told: all of one of 0-9-1, the beginning of a stack trace."""
 
@@ -184,9 +190,10 @@ def _verdict(
     zone: str | None,
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
-    reported, errors = [], statistics["errors"]
-    for noun in dict.fromkeys(NOUNS.get(one["method"], "error") for one in errors):
-        some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
+    reported = []
+    errors = sorted(statistics["errors"], key=lambda one: _noun(one) == LOOK_UP)
+    for noun in dict.fromkeys(map(_noun, errors)):
+        some = [one for one in errors if _noun(one) == noun]
         worst = max(some, key=lambda one: one["count"])
         said = (worst["reply_code"], worst["reply_text"])
         text = in_a_sentence(" ".join(str(one) for one in said if one is not None), MAX_REASON)
@@ -210,6 +217,15 @@ def _verdict(
         looked="while decoding",
         halves=sum(0 in peer.conversation.packets for _, peer, _ in statistics["connections"]),
     )
+
+
+def _noun(error: Row) -> str:
+    """What an error is called: who asks with a passive declaration whether something is there is
+    answered so, and `diagnose` tells who makes it then from who does not.
+    """
+    if error["reply_code"] == MISSING and error["close_method"] in DECLARATIONS:
+        return LOOK_UP
+    return NOUNS.get(error["method"], "error")
 
 
 def _outcomes(outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row]) -> list[Row]:

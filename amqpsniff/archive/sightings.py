@@ -109,7 +109,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
     if seen.longest is not None and is_long(seen):
         number, ts_ns, row, published = seen.longest
         yield verdict(
-            seen.channel, RESIDENCE, row, (number, ts_ns), (seen.queued, number),
+            seen.channel, RESIDENCE, row, (number, ts_ns), (seen.queued_long, number),
             lambda texts: residence_words(seen, texts["queue"], published),
         )  # fmt: skip
 

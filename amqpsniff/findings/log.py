@@ -133,6 +133,13 @@ class FindingLog:
         """The finding of a connection as a whole; None if there is none."""
         return self._findings.get((code, connection_id, None, None))
 
+    def move(self, known: Finding, place: Iterable[object]) -> None:
+        """A finding in the log was seen earlier, at this place."""
+        self.withdraw(known.key)
+        (known.capture, known.packet_number, known.ts_ns, known.connection_id, known.client,
+         known.server) = place  # fmt: skip
+        self.add(known)
+
     def count(self, known: Finding, count: int, last: int | None) -> None:
         """Count more of a finding that is in the log."""
         if self._news is not None:

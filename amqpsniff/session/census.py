@@ -33,6 +33,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
+from amqpsniff.session.method_frame import read_reason
 from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES, peer_property
 from amqpsniff.spec.amqp010 import overhead_bytes
 
@@ -272,7 +273,7 @@ class Census:
     def stop(self, connection: Any, capture: Any, number: Any) -> None:
         """A flow of AMQP 1.0 stops what a client sends, as connection.blocked does in 0-9-1."""
         if not self._is_of_others(connection):
-            key = ("flow", "server", None, "the broker took its incoming window back")
+            key = ("flow", "server", None, "the broker took its incoming window back", None)
             self._count_error(key, connection, capture, number)
 
     def consume(self, connection: Any, queue: Any, change: Any, waiting: Any, said_ns: Any) -> None:
@@ -329,23 +330,25 @@ class Census:
         """Count an error of one method, sender, code and text."""
         sender = (None, "client", "server")[frames.sender.values[row] + 1]
         code = frames.reply_code.values[row]
+        blamed = None
         if method == self.blocked:
             text = read_object(frames.arguments.bytes_of(row)).get("reason")
         else:
             octets = frames.reply_text.bytes_of(row)
             text = None if octets is None else octets.decode(errors="replace")
+            blamed = read_reason(frames.arguments.bytes_of(row))[2]
         capture = frames.capture.values[row]
         named = captures[capture] if 0 <= capture < len(captures) else None
-        key = (NAMES[method], sender, code if code >= 0 else None, text)
+        key = (NAMES[method], sender, code if code >= 0 else None, text, blamed)
         self._count_error(key, connection, named, frames.packet_number.values[row])
 
     def _count_error(self, key: Any, connection: Any, capture: Any, number: Any) -> None:
-        """Count an error by its method, sender, code and text."""
+        """Count an error by its method, sender, code, text and the method that is blamed."""
         if key not in self.errors and len(self.errors) >= MAX_ERRORS:
-            key = (*key[:2], None, None)
+            key = (*key[:2], None, None, None)
         error = self.errors.get(key)
         if error is None:
-            names = ("method", "sender", "reply_code", "reply_text")
+            names = ("method", "sender", "reply_code", "reply_text", "close_method")
             error = self.errors[key] = dict(zip(names, key, strict=True))
             error["capture"] = capture
             error["packet_number"] = number

@@ -422,13 +422,14 @@ class MessageTimes:
     count, `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or
     delivery of the longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
-    `queued`: deliveries whose publish is known; `longest`: that with the most time since then, as
-    (packet, time, queue, packet of the publish). `waited_publishes`: publishes made while none was
-    unconfirmed. `repeats`: publishes that came before. `first_logged`: ordinal of its first
-    sighting, negative for none. `first_tag`: the tag of the first delivery, else -1.
-    `maybe_confirmed_to`: the number up to which what waits may have been answered by a method that
-    was cut; `maybe_returned_to`: or have come back. `unknown_confirm_number`: the packet of the
-    last confirm of a publish whose number is not known, else -1.
+    `queued`: deliveries whose publish is known, `queued_long` those `WAITED_NS` after it or later;
+    `longest`: that with the most time since then, as (packet, time, queue, packet of the publish).
+    `waited_publishes`: publishes made while none was unconfirmed. `repeats`: publishes that came
+    before. `first_logged`: ordinal of its first sighting, negative for none. `first_tag`: the tag
+    of the first delivery, else -1. `maybe_confirmed_to`: the number up to which what waits may have
+    been answered by a method that was cut; `maybe_returned_to`: or have come back.
+    `unknown_confirm_number`: the packet of the last confirm of a publish whose number is not known,
+    else -1.
     """
 
     confirmed: int
@@ -455,6 +456,7 @@ class MessageTimes:
     ack_ns: int
     ack_ns_max: int
     queued: int
+    queued_long: int
     queued_ns: int
     queued_ns_max: int
     publish_bytes: int
@@ -486,7 +488,7 @@ class MessageTimes:
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = NULL
         self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
-        self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.queued = self.queued_long = self.queued_ns = self.queued_ns_max = 0
         self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
         self.requeued = self.discarded = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0

@@ -16,6 +16,7 @@ from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.recent_publishes import (
     RecentPublishes,
 )
+from cython.cimports.amqpsniff.session.rules.occasions import WAITED_NS
 
 from amqpsniff.session import message_log
 from amqpsniff.session.rules.queues import is_long
@@ -68,6 +69,7 @@ class ReplayedChannel:
     poisons = cython.declare(cython.longlong, visibility="public")
     last_poison = cython.declare(cython.longlong, visibility="public")
     queued = cython.declare(cython.longlong, visibility="public")
+    queued_long = cython.declare(cython.longlong, visibility="public")
     queued_ns = cython.declare(cython.longlong, visibility="public")
     queued_ns_max = cython.declare(cython.longlong, visibility="public")
 
@@ -81,7 +83,7 @@ class ReplayedChannel:
         self.repeated = self.poisoned = self.longest = None
         self.repeats = self.last_repeat = 0
         self.poisons = self.last_poison = 0
-        self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.queued = self.queued_long = self.queued_ns = self.queued_ns_max = 0
 
     @property
     def telling(self) -> Any:
@@ -148,6 +150,8 @@ class MessageReplay:
                         seen = self._channel(tasks[at], channels[at])
                         seen.queued += 1
                         seen.queued_ns += waited
+                        if waited >= WAITED_NS:
+                            seen.queued_long += 1
                         if waited > seen.queued_ns_max:
                             seen.queued_ns_max = waited
                             first = self.recent_publishes.numbers.values[slot]

@@ -1870,6 +1870,8 @@ class Tracker:
         times: MessageTimes = channel.own_times()
         times.queued += 1
         times.queued_ns += waited
+        if waited >= WAITED_NS:
+            times.queued_long += 1
         if waited > times.queued_ns_max:
             times.queued_ns_max = waited
             number: cython.longlong = messages.packet_number.values[row]

@@ -67,6 +67,13 @@ def test_columns_are_those_of_the_catalogue(samples: Path, name: str) -> None:
         assert set(columns) <= set(schema(read).names)
 
 
+def test_publishes_of_transactions_are_protected() -> None:
+    shown = REPO / "tests" / "findings" / "captures" / "shown" / "transaction-per-message.pcap.gz"
+    rows = amqpsniff.open(shown).report_table("losses").to_pylist()
+    assert sum(row["published"] for row in rows)
+    assert not any(row["unprotected"] for row in rows)
+
+
 def test_a_report_without_rows_has_its_columns(tmp_path: Path) -> None:
     empty = tmp_path / "empty.pcap"
     empty.write_bytes((REPO / "samples" / "pika_mix.pcap").read_bytes()[:24])  # the header alone

@@ -18,6 +18,14 @@ def test_a_part_of_nothing_is_not_in_order() -> None:
     assert part["verdict"]["text"] == "0 of 4 AMQP connections match."
 
 
+def test_what_a_passive_declaration_does_not_find() -> None:
+    found = amqpsniff.open(SAMPLES / "pika_mix.pcap").summary()
+    (error,) = [one for one in found["errors"] if one["reply_code"] == 404]
+    assert error["close_method"] == "queue.declare"
+    text = found["verdict"]["text"]
+    assert text.index("6 errors such as 406") < text.index("1 failed look-up: 404 NOT_FOUND - no")
+
+
 def test_errors_of_performatives() -> None:
     """Of dispositions those of the broker: a client's refusal is an outcome."""
     found = amqpsniff.open(capture("rabbit_outcomes")).summary()

@@ -54,7 +54,7 @@ INCIDENT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ab_before": ((SOUND,), ("error", "failed")),
     "b_block_mid": (
         (
-            "blocked publishing because of an alarm", "why was not captured",
+            "blocked publishing because of an alarm", "reason were not captured",
             "for the first 8.97 s", "delivered after 2.75 s", LATE,
         ),
         (SOUND, "low on memory"),

@@ -23,6 +23,7 @@ from tests.findings.pairs_of_peers import (
 )
 
 QOS = "C1: basic.qos prefetch_count={n}\nC1: basic.consume"
+_ANSWERED = "C1: basic.qos prefetch_count=~\n@+2ms S1: basic.qos-ok\n"
 AGAIN = DELIVER.replace("| body", "redelivered=1 | body")
 COMMIT = "C1: tx.commit\nS1: tx.commit-ok\n"
 ASK = "C1: basic.publish routing_key=w | body=1 reply_to={q} correlation_id=k{n}\n"
@@ -186,8 +187,10 @@ PAIRS: dict[str, Pair] = {
         steps=2,
     ),
     "prefetch-too-small count": pair(
-        CONSUMER.replace("C1: basic.consume", QOS.format(n="~"))
-        + each(50, "@+2ms " + DELIVER, "C1: basic.ack delivery_tag={n}\n"),
+        CONSUMER.replace("C1: basic.consume", f"{_ANSWERED}C1: basic.consume")
+        + each(11, DELIVER)
+        + "C1: basic.ack delivery_tag=11 multiple=1\n"
+        + each(40, "@+2ms " + DELIVER, "C1: basic.ack delivery_tag={n}\n", first=12),
         10,
         11,
     ),

@@ -191,6 +191,11 @@ def _cancelled(ms: int) -> str:
     return CONSUMER + f"S1: basic.cancel consumer_tag=t\n@+{ms}ms C2: channel.open\n"
 
 
+def _started_again(queue: str) -> str:
+    cancelled = CONSUMER + "S1: basic.cancel consumer_tag=t\n"
+    return cancelled + f"C1: basic.consume queue={queue} consumer_tag=u\n"
+
+
 def _restored(ms: int) -> str:
     """A consumer's connection is reset; the client's next one lasts so long."""
     named = table(connection_name="app")
@@ -365,6 +370,7 @@ PAIRS: dict[str, Pair] = {
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
     "connection-half-open": Pair(_stranger(1000), _stranger(999)),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
+    "consumer-interrupted": Pair(_started_again("q"), _started_again("r")),
     "consumer-not-restored": Pair(_restored(30_001), _restored(30_000)),
     "delivery-limit-near": Pair(_counted(2), _counted(1)),
     "delivery-limit-bystander": Pair(

@@ -41,7 +41,8 @@ def _confirmed(ms: int) -> str:
 
 def _waits(count: int) -> str:
     """Deliveries that come 2 ms after the acknowledgement before, one by one."""
-    return _QOS + each(count, "@+2ms " + DELIVER, "C1: basic.ack delivery_tag={n}\n")
+    answered = _QOS.replace("C1: basic.consume", "@+2ms S1: basic.qos-ok\nC1: basic.consume")
+    return answered + each(count, "@+2ms " + DELIVER, "C1: basic.ack delivery_tag={n}\n")
 
 
 def _backlog(count: int) -> str:

@@ -259,7 +259,7 @@ def _one_by_one(count: int) -> str:
     return (
         WORK
         + each(80, PUBLISH)
-        + prefetch(count)
+        + prefetch(count).replace("S1", wait + "S1")
         + consumer()
         + each(80, wait + DELIVER, done)
         + END

@@ -144,6 +144,7 @@ MADE_IN: dict[str, str] = {
     "server-not-amqp": "findings/test_wrong_protocols.py",
     "protocol-header-unanswered": "findings/test_wrong_protocols.py",
     "session-window-closed": "findings/pairs_of_links.py",
+    "consumer-interrupted": "session/rules/test_consuming.py",
     "deliveries-after-cancel": "session/rules/test_cancelling.py",
     "deliveries-deleted": "session/rules/test_queues.py",
     "tls-alert": "tls/test_troubles.py",

@@ -22,7 +22,7 @@ def test_blocked_again_after_a_block_that_began_before_the_capture() -> None:
     found = said(text, "publish-while-blocked", "connection-blocked")
     lasted = "it lasted for the first 1.00 ms of the capture, 1 publish meanwhile, and ended here"
     assert found == [
-        f"connection-blocked #2 -: when it began and why was not captured; {lasted}",
+        f"connection-blocked #2 -: a block whose beginning and reason were not captured; {lasted}",
         "connection-blocked #4 -: memory, for 900 ms until the end, 1 publish meanwhile",
         "publish-while-blocked late 1: published 900 ms after connection.blocked in packet #4",
     ]

@@ -1,7 +1,7 @@
-WITH joined AS (
-    SELECT DISTINCT connection_id, channel, true AS may_confirm
+WITH protected AS (
+    SELECT DISTINCT connection_id, channel, true AS may_be
     FROM {channels}
-    WHERE mode IS NULL AND opened_packet_number IS NULL
+    WHERE mode = 'tx' OR mode IS NULL AND opened_packet_number IS NULL
 )
 SELECT
     exchange,
@@ -9,14 +9,14 @@ SELECT
     count(*) AS published,
     count(*) FILTER (WHERE outcome = 'confirmed') AS confirmed,
     count(*) FILTER (
-        WHERE publish_number IS NULL AND outcome IS NULL AND may_confirm IS NULL
+        WHERE publish_number IS NULL AND outcome IS NULL AND may_be IS NULL
     ) AS unprotected,
     count(*) FILTER (WHERE outcome = 'rejected') AS rejected,
     count(*) FILTER (WHERE outcome = 'returned') AS returned,
     count(*) FILTER (WHERE outcome = 'unconfirmed') AS unconfirmed,
     count(*) FILTER (WHERE status = 'incomplete') AS incomplete
 FROM {messages}
-LEFT JOIN joined USING (connection_id, channel)
+LEFT JOIN protected USING (connection_id, channel)
 WHERE method IN {publishes}
 GROUP BY ALL
 ORDER BY

@@ -102,13 +102,20 @@ CLOSINGS = (
          ("path-interrupted",)),
     Kind("consumer-cancelled", "error", "medium",
          "The broker cancelled a consumer, and it was not started again",
-         "basic.cancel from the broker, as after its queue was deleted or moved, and no "
+         "basic.cancel from the broker, as after its queue was deleted or moved, or, since "
+         "RabbitMQ 4.3, when it held deliveries for longer than the queue allows, and no "
          "basic.consume of that queue from that client in the five seconds or more that it stayed "
          "connected, or, where it closed the connection, until the capture ended.",
          "Handle the cancellation in the client: declare the queue and consume again. Until then "
          "the application is connected and receives nothing.",
-         "The client may consume again on another connection. A queue that is no longer needed.",
-         ("operation-destructive",)),
+         "The client may consume again on another connection. A queue that is no longer needed."),
+    Kind("consumer-interrupted", "info", "medium",
+         "The broker cancelled a consumer, which came back",
+         "basic.cancel from the broker, as after its queue was deleted or moved, or a node was "
+         "stopped, and basic.consume of that queue from that client later.",
+         "Find out who deleted the queue, or why it moved: the messages that were in a queue that "
+         "is deleted are gone.",
+         "Maintenance: a quorum queue keeps its messages."),
     Kind("consumer-not-restored", "error", "medium",
          "A client is connected again and does not consume from its queue",
          "A client's connection ended without basic.cancel while it consumed from a queue; the "

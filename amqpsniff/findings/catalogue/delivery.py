@@ -202,10 +202,11 @@ DELIVERY = (
     Kind("prefetch-too-small", "warning", "low",
          "A consumer waits for the network between deliveries",
          "With a small prefetch count, the next delivery comes a round trip after each "
-         "acknowledgement, and those waits are a large share of the time.",
+         "acknowledgement, and those waits are a large share of the time. The count was reached, "
+         "and the waits were no longer than the broker's answers to basic.qos.",
          "Raise the prefetch count so that work is there while acknowledgements travel; keep 1 "
          "for long jobs of uneven length.",
-         "An empty queue makes consumers wait as well.",
+         "A queue that fills at just this pace makes its consumers wait as well.",
          category="cost"),
     Kind("backlog-in-client", "warning", "medium",
          "A large backlog lies in a client",

@@ -33,7 +33,7 @@ SECURITY = (
          category="note"),
     Kind("connection-unencrypted", "warning", "high",
          "AMQP crosses a network without encryption",
-         "AMQP without TLS between addresses that are not loopback.",
+         "AMQP without TLS between two addresses that are not loopback.",
          "Use TLS, by default on port 5671.",
          "Encryption below TCP (IPsec, a service mesh) cannot be seen here.",
          category="note"),

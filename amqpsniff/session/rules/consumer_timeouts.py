@@ -48,10 +48,11 @@ HELD = "held when cancelled"
 
 
 class _Cancelled(NamedTuple):
-    """A consumer that the broker cancelled: in words, where, how long it had held a delivery of
-    which queue, and whether it was reported.
+    """A consumer that the broker cancelled: what it held and how it ended in words, where, how long
+    it had held a delivery of which queue, and whether it was reported.
     """
 
+    held: str
     words: str
     number: int
     ts_ns: int
@@ -92,17 +93,18 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
         return False
     if rabbitmq_release(context) < CANCELS_SINCE:
         return False
-    held = (one for one in channel.deliveries if one.consumer is consumer and one.held)
-    oldest = next(held, None)
+    there = (one for one in channel.deliveries if one.consumer is consumer and one.held)
+    oldest = next(there, None)
     if oldest is None or oldest.ts_ns <= 0:
         return False
     held_ns = now_ns - oldest.ts_ns
     allowed_ns = context.memory.get(TIMEOUTS, {}).get(consumer.queue, DEFAULT_NS)
-    words = (
-        f"consumer '{consumer.tag}' of {queue_text(consumer.queue)} held "
-        f"{number_of(consumer.unsettled, 'delivery', 'deliveries')}, the oldest from packet "
-        f"{oldest.packet_number} for {duration(held_ns)}, when the broker cancelled it"
+    held = (
+        f"held {number_of(consumer.unsettled, 'delivery', 'deliveries')}, the oldest from packet "
+        f"{oldest.packet_number} for {duration(held_ns)}"
     )
+    name = f"consumer '{consumer.tag}' of {queue_text(consumer.queue)}"
+    words = f"{name} {held}, when the broker cancelled it"
     early_ns = min(allowed_ns // EARLY_SHARE, LATE_NS)
     late: bool = -early_ns <= held_ns - allowed_ns <= LATE_NS
     if late:
@@ -110,9 +112,17 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
     noted = context.memory.setdefault(HELD, {})
     key = (channel.number, channel.incarnation, consumer.tag)
     number = context.number or 0
-    one = _Cancelled(words, number, now_ns, held_ns, consumer.queue, late)
+    one = _Cancelled(held, words, number, now_ns, held_ns, consumer.queue, late)
     remember(context, noted, key, one)
     return late
+
+
+def held_words(context: RuleContext, channel: Any, tag: str) -> str:
+    """What a cancelled consumer held, to be added; empty where it held nothing, or may not be
+    cancelled for it.
+    """
+    known = context.memory.get(HELD, {}).get((channel.number, channel.incarnation, tag))
+    return f", which {known.held}" if known else ""
 
 
 @requires(HELD)

@@ -10,19 +10,22 @@ from cython.cimports.amqpsniff.session.codes import CLIENT
 from cython.cimports.amqpsniff.session.rules.occasions import EXCLUSIVE
 
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
-from amqpsniff.session.rules.consumer_timeouts import timed_out
+from amqpsniff.session.rules.consumer_timeouts import held_words, timed_out
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import deletion_words, queue_key
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
 from amqpsniff.spec import SIDES
+from amqpsniff.units import duration
 
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""
 
 DELETED_NS = 1_000_000_000
 """Time between a consumer's cancellation and the answer to who deleted its queue, at most."""
+
+INTERRUPTED = "consumer-interrupted"
 
 MAX_QUEUES = 10_000
 """Names of queues remembered; of a connection, and of all, the latest."""
@@ -72,9 +75,19 @@ def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: s
 
 
 def consumed(context: RuleContext) -> None:
-    """Remember when a host consumed from which queue, and forget what was cancelled before."""
+    """Remember when a host consumed from which queue, and forget what was cancelled before, and
+    that the queue was deleted: it is a new one.
+    """
     queue = context.queue
+    context.memory.get("deleted", {}).pop(queue, None)
     cancelled = context.memory.get("cancelled", [])
+    for tag, _, channel, number, ts_ns in [one for one in cancelled if queue and one[1] == queue]:
+        if ts_ns is not None and context.ts_ns is not None and context.complete:
+            what = f"consumer '{tag}' of {queue_text(queue)}{held_words(context, channel, tag)}"
+            later = f"{duration(context.ts_ns - ts_ns)} later, in packet {context.number}"
+            detail = f"{what}, and the queue was consumed from again {later}"
+            place = context.place_of(number, ts_ns)
+            report_at(context, place, INTERRUPTED, detail, channel=channel.number)
     cancelled[:] = [one for one in cancelled if queue and one[1] is not None and one[1] != queue]
     contribute(context, judge_consumed, client_of(context).host, queue, context.ts_ns)
 
@@ -140,7 +153,8 @@ def judge_cancelled(context: RuleContext) -> None:
             continue
         place = context.place_of(number, ts_ns)
         key = queue_key(context, queue or "")
-        what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
+        words = f"consumer '{tag}' of {queue_text(queue)}{held_words(context, channel, tag)}"
+        what = (words, queue, key, channel.number)
         judge = judge_lost if stayed else judge_left
         contribute(context, judge, client_of(context).host, *what, place)
 
@@ -186,14 +200,16 @@ def judge_lost(
     place = Place(*where)
     if host in context.shared.get("consumes lost", {}):
         return
-    consumed = context.shared.get("consumed", {})
-    for named in (queue, None):  # None: a name that was cut
-        again = consumed.get((host, named))
-        if again and place.ts_ns is not None and again > place.ts_ns:
-            return
-    about = place.ts_ns or 0
+    consumed, about = context.shared.get("consumed", {}), place.ts_ns or 0
+    if queue is not None and (consumed.get((host, None)) or 0) > about:
+        return  # a name that was cut
     deletion = deletion_words(context, key, about - DELETED_NS, about + DELETED_NS)
     gone = f" ({deletion})" if queue and deletion else ""
+    if (consumed.get((host, queue)) or 0) > about:
+        if queue is not None:
+            detail = f"{what}{gone}, and the queue was consumed from again"
+            report_at(context, place, INTERRUPTED, detail, channel=channel)
+        return
     detail = f"{what}{gone}, and nothing was consumed from it since"
     report_at(context, place, "consumer-cancelled", detail, channel=channel)
 

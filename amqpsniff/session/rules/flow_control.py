@@ -99,7 +99,7 @@ def _unblocked(context: RuleContext) -> None:
 def _report_unseen(context: RuleContext) -> None:
     """Report a block whose beginning was not captured; its end was."""
     session = context.session
-    detail = "when it began and why was not captured"
+    detail = "a block whose beginning and reason were not captured"
     start_ns, now = session.connection.conversation.start_ns, context.ts_ns
     first = not session.has_loss and not session.connection.began and not session.blocked_ns
     if first and now is not None and start_ns > 0:

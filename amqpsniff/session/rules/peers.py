@@ -240,7 +240,9 @@ def host_of(end: str | None) -> str:
 
 
 def _is_between_hosts(client: str, server: str) -> bool:
-    return bool(client and server) and not (_is_loopback(server) and _is_loopback(client))
+    if not client or not server or client == server:
+        return False
+    return not (_is_loopback(server) and _is_loopback(client))
 
 
 @lru_cache(ALIKE)

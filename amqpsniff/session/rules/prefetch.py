@@ -202,11 +202,14 @@ def judge_waits(context: RuleContext) -> None:
     spent = channel.times.last_delivery_ns - channel.times.first_delivery_ns
     if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
         return
-    if channel.times.waits * prefetch * 2 < channel.delivered:
+    if channel.unsettled_max < prefetch or channel.times.waits * prefetch * 2 < channel.delivered:
         return
     wait = channel.times.wait_ns / channel.times.waits
     if wait < NETWORK_NS or wait > channel.times.wait_ns_min + SPREAD_NS:
         return
+    round_trip = _round_trip_ns(context)
+    if round_trip < NETWORK_NS or wait > round_trip + SPREAD_NS:
+        return  # it waited for messages
     if channel.times.wait_ns < WAITED_SHARE * spent:
         return
     detail = (
@@ -219,6 +222,13 @@ def judge_waits(context: RuleContext) -> None:
         enough = prefetch + ceil(wait / work)
         detail += f"; with {duration(work)} of work each, {enough} would keep it busy"
     _report(context, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
+
+
+def _round_trip_ns(context: RuleContext) -> float:
+    """The time to an answer of basic.qos, for which the broker has nothing to do."""
+    answers = context.memory["waited"].by_method() if "waited" in context.memory else {}
+    qos = answers.get("basic.qos")
+    return qos.took_ns / qos.count if qos else 0
 
 
 @where(BUSY)

@@ -17,7 +17,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
-from cython.cimports.amqpsniff.session.rules.occasions import BUSY, EXCLUSIVE, HELD, WAITED
+from cython.cimports.amqpsniff.session.rules.occasions import (
+    BUSY,
+    EXCLUSIVE,
+    HELD,
+    WAITED,
+    WAITED_NS,
+)
 
 from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.findings.records import NEVER
@@ -26,7 +32,7 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, 
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
 from amqpsniff.session.rules.peers import client_of, vhost_of
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
-from amqpsniff.units import some
+from amqpsniff.units import duration, some
 
 MAX_ASKED = 1_000
 """Declarations and deletions of one connection that wait for an answer, and exclusive queues of one
@@ -492,12 +498,11 @@ def judge_residence(context: RuleContext) -> None:
     if is_long(times):
         number, ts_ns, queue, published = times.longest
         detail = residence_words(times, queue, published)
-        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued)
+        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued_long)
 
 
 def is_long(times: Any) -> bool:
-    """True if times in a queue are; `queued`, `queued_ns` and `queued_ns_max` as of
-    `MessageTimes`."""
+    """True if times in a queue are; `queued` and the like as of `MessageTimes`."""
     often = times.queued >= MIN_SAMPLES and times.queued_ns / times.queued >= LONG_NS
     return bool(often or times.queued_ns_max >= VERY_LONG_NS)
 
@@ -505,9 +510,12 @@ def is_long(times: Any) -> bool:
 def residence_words(times: Any, queue: str | None, published: int) -> str:
     """What is said of them; `published` is the packet of the publish with the longest."""
     took = took_text(times.queued, times.queued_ns, times.queued_ns_max)
+    long = ""
+    if times.queued_long < times.queued:
+        long = f"; {times.queued_long} of them after {duration(WAITED_NS)} or longer"
     return (
         f"{queue_text(queue)}: {number_of(times.queued, 'message')}, delivered after {took} "
-        f"(published in packet {published})"
+        f"(published in packet {published}){long}"
     )
 
 

@@ -11,6 +11,7 @@ from cython.cimports.amqpsniff.session.rules.occasions import BUSY, OPENS
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, requires, where
+from amqpsniff.session.rules.peers import handshake
 from amqpsniff.session.rules.shared_state import open_channels
 from amqpsniff.units import duration, octets
 
@@ -178,7 +179,9 @@ def _report(context: RuleContext, count: int, idle: int, more: str = "", verb: s
     if idle < IDLE_SHARE * count:
         return False
     if context.complete:
-        detail = f"{count} channels {verb} open{more}; {idle} of them {verb} idle"
+        allowed = handshake(context, "connection.tune-ok").get("channel_max")
+        most = ", as many as channel-max allows" if count == allowed else ""
+        detail = f"{count} channels {verb} open{more}{most}; {idle} of them {verb} idle"
         context.report("channels-leaking", detail)
     return True
 

@@ -20,6 +20,7 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import ANYTHING
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
+from amqpsniff.findings.records import Order, order_of
 from amqpsniff.session.rules.context import Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
@@ -190,7 +191,8 @@ def report_once(
     here = place or context.place
     records = log.recorded
     if records is not None:
-        records.seen(context.order, (code, key), detail, tuple(here))
+        order = context.order if place is None else _order_of(place)
+        records.seen(order, (code, key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
     words = detail() if log.has_room(code) else ""  # not shown without a place
@@ -284,12 +286,25 @@ class Alike:
                 tcp = connection.conversation
                 number = tcp.first_packet_number or None
             log.count(verdict.finding, 1, number)
+        else:
+            place = first_place(context) if self.at_first else None
+            report_once(context, verdict.code, verdict.key, verdict.words.__str__, place)
+            first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
+            if first is not None:
+                verdict.finding = log.find(verdict.code, first.connection_id)
+        found = verdict.finding
+        if not self.at_first or found is None:
             return
-        place = first_place(context) if self.at_first else None
-        report_once(context, verdict.code, verdict.key, verdict.words.__str__, place)
-        first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
-        if first is not None:
-            verdict.finding = log.find(verdict.code, first.connection_id)
+        if 0 < context.session.connection.conversation.start_ns <= (found.ts_ns or 0):
+            here = first_place(context)
+            if _order_of(here) < _order_of(found):  # it began earlier and ended later
+                verdict.first = shared[verdict.code][verdict.key] = here
+                log.move(found, here)
+
+
+def _order_of(seen: Place | Finding) -> Order:
+    """The order of the packet of a place, or of a finding."""
+    return order_of(seen.ts_ns, seen.capture, seen.packet_number)
 
 
 def _of_server(context: RuleContext) -> dict[Any, Any]:

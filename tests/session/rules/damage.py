@@ -31,7 +31,7 @@ RESTING = frozenset(
     broker-not-reading celery-eta-prefetch channel-mode-mixed channel-not-open
     channel-opened-twice channels-leaking client-not-reading confirms-slow connect-refused
     connect-unanswered connection-half-open connection-silent connection-start-delayed
-    connections-leaking consumer-cancelled consumer-not-restored consumer-slow
+    connections-leaking consumer-cancelled consumer-interrupted consumer-not-restored consumer-slow
     consumer-starved-after-timeout consumer-stuck consumer-timed-out content-body-shorter
     content-interrupted content-unexpected-frame credit-exceeded credit-exhausted
     credit-not-renewed dead-letter-target-missing dead-letter-unread deliveries-after-cancel

@@ -45,6 +45,9 @@ def test_a_network_without_encryption() -> None:
     row = one(several("c{n}.midstream\nc{n}.C1: basic.qos", 2), "connection-unencrypted")
     assert row["detail"] == "10.0.0.1 speaks AMQP without TLS to 10.0.0.2:5672"
     assert (row["packet_number"], row["count"]) == (1, 2)
+    first = "a.handshake\nb.handshake\nb.FIN C\nb.FIN S\na.C1: channel.open\n"
+    row = one(first, "connection-unencrypted")
+    assert (row["packet_number"], row["count"]) == (1, 2)
 
 
 def test_the_account_of_everybody() -> None:
@@ -83,10 +86,10 @@ REFUSED = """
 def test_logins_that_are_tried() -> None:
     for wait_ms, within in ((1000, "4.01 s"), (20, "92.0 ms")):
         row = one(several(REFUSED % ("joe", wait_ms), 6), "password-guessing")
-        assert row["detail"] == f"10.0.0.1: 5 logins refused in {within}"
+        assert row["detail"] == f"10.0.0.1: 5 logins refused in {within}, 6 in all"
         assert row["count"] == 6
     row = one(several(REFUSED % ("joe{n}", 90_000), 6), "password-guessing")
-    assert row["detail"] == "10.0.0.1: logins refused under 5 user names or more"
+    assert row["detail"] == "10.0.0.1: 5 logins refused under 5 user names or more, 6 in all"
 
 
 def test_logins_that_fail_now_and_then() -> None:

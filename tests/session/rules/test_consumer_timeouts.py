@@ -103,3 +103,21 @@ def test_the_time_of_one_tells_that_of_another() -> None:
 def test_frames_that_may_be_missing_before_it_gets_deliveries_again() -> None:
     text = opened() + consumed() + delivered(1) + cancelled(7_000) + "GAP C 100\n@+3000ms " + AGAIN
     assert not told(text, LATE, STARVED)
+
+
+def test_a_queue_that_was_deleted_and_declared_again() -> None:
+    begun = opened() + "C1: queue.delete queue=q\nS1: queue.delete-ok\n" + declared(12_000)
+    held = begun + consumed() + delivered(1) + cancelled(12_001)
+    assert told(held + LATER, LATE)
+    assert not told(held.replace(consumed(), consumed() + "C1: queue.delete queue=q\n"), LATE)
+
+
+def test_a_time_that_is_not_known() -> None:
+    purged = opened() + "C1: queue.purge queue=q\nS1: queue.purge-ok\n"
+    text = purged + consumed() + delivered(1) + cancelled(7_000) + LATER
+    (row,) = told(text, "consumer-cancelled")
+    assert row["cause_code"] is None
+    assert row["detail"] == (
+        "consumer 't' of queue 'q', which held 1 delivery, the oldest from packet 17 for 7.00 s, "
+        "and nothing was consumed from it since"
+    )

@@ -47,7 +47,10 @@ def test_a_client_that_left_when_its_consumer_was_cancelled() -> None:
     ended = "@+{}ms b.C1: basic.qos prefetch_count=1\n"
     stays = MISSED.replace("'q', and", "'q', whose client left, and")
     assert said(left + later + ended.format(5000), "consumer-cancelled") == [stays]
-    assert said(left + later + back + ended.format(5000), "consumer-cancelled") == []
+    both = "consumer-cancelled", "consumer-interrupted"
+    again = stays.replace("cancelled cancel", "interrupted cancel")
+    again = again.replace("nothing was consumed from it since", "the queue was consumed from again")
+    assert said(left + later + back + ended.format(5000), *both) == [again]
     assert said(left + later + ended.format(4000), "consumer-cancelled") == []
 
 
@@ -109,8 +112,11 @@ def test_another_queue_is_no_substitute() -> None:
 
 
 def test_started_again() -> None:
-    script = CANCELLED + "C2: channel.open\nS2: channel.open-ok\nC2: basic.consume queue=q" + ALIVE
-    assert said(script, "consumer-cancelled") == []
+    opened = CANCELLED + "C2: channel.open\nS2: channel.open-ok\n"
+    script = opened + "[back] @+60ms C2: basic.consume queue=q" + ALIVE
+    again = "consumer 't' of queue 'q', and the queue was consumed from again 62.0 ms later"
+    found = said(script, "consumer-cancelled", "consumer-interrupted")
+    assert found == [f"consumer-interrupted cancel 1: {again}, in packet back"]
 
 
 def test_started_again_on_another_connection() -> None:

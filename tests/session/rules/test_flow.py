@@ -18,11 +18,11 @@ CONSUME = """
 """
 
 
-def qos(count: int) -> str:
+def qos(count: int, travels_ms: int = 1) -> str:
     """A client that sets a prefetch count."""
     return f"""
         C1: basic.qos prefetch_count={count}
-        S1: basic.qos-ok
+        @+{travels_ms}ms S1: basic.qos-ok
     """
 
 
@@ -109,7 +109,7 @@ def test_many_bytes_in_one_client() -> None:
 
 
 def test_a_consumer_that_waits_for_the_network() -> None:
-    row = found(CONSUMING + qos(1) + CONSUME + jobs(60, 20, 10), "prefetch-too-small")
+    row = found(CONSUMING + qos(1, 20) + CONSUME + jobs(60, 20, 10), "prefetch-too-small")
     assert row is not None
     assert row["detail"] == (
         "prefetch count 1: 59 of 60 deliveries came 20.0 ms after an acknowledgement with none "
@@ -121,10 +121,11 @@ def test_a_consumer_that_waits_for_the_network() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        CONSUMING + qos(1) + CONSUME + jobs(60, 20, 60),  # long jobs
-        CONSUMING + qos(1) + CONSUME + jobs(40, 20, 10),  # too few to say
-        CONSUMING + qos(5) + CONSUME + jobs(60, 20, 10, ahead=5),  # never without work
-        CONSUMING + qos(20) + CONSUME + jobs(60, 20, 10),  # the queue is empty
+        CONSUMING + qos(1, 20) + CONSUME + jobs(60, 20, 60),  # long jobs
+        CONSUMING + qos(1, 20) + CONSUME + jobs(40, 20, 10),  # too few to say
+        CONSUMING + qos(5, 20) + CONSUME + jobs(60, 20, 10, ahead=5),  # never without work
+        CONSUMING + qos(2, 20) + CONSUME + jobs(60, 20, 10),  # one more was never there
+        CONSUMING + qos(1, 17) + CONSUME + jobs(60, 20, 10),  # longer than a round trip
         CONSUMING + qos(1) + CONSUME + jobs(60, 300, 10),  # the queue is empty for long
     ],
 )
@@ -137,7 +138,7 @@ def test_waits_of_different_lengths_are_for_messages() -> None:
     for tag in range(1, 60):
         lines.append(f"@+2ms C1: basic.ack delivery_tag={tag}")
         lines.append(deliver(tag + 1, 2 + 20 * (tag % 4)))
-    text = CONSUMING + qos(1) + CONSUME + "\n".join(lines)
+    text = CONSUMING + qos(1, 50) + CONSUME + "\n".join(lines)
     assert not found(text, "prefetch-too-small")
 
 
@@ -274,7 +275,8 @@ def test_what_is_the_networks(travels: tuple[int, ...], waits: bool) -> None:
             f"@+1ms C1: basic.ack delivery_tag={tag}",
             deliver(tag + 1, travels[tag % len(travels)]),
         ]
-    for limit in (qos(1), qos(1).replace("count=1", "count=1 global=1")):
+    each = qos(1, max(travels))
+    for limit in (each, each.replace("count=1", "count=1 global=1")):
         text = CONSUMING + limit + CONSUME + "\n".join(lines)
         assert bool(found(text, "prefetch-too-small")) is waits
 
@@ -292,5 +294,5 @@ def test_half_of_the_rounds_have_a_wait() -> None:
             lines += [deliver(tag + 3, 9)] if waited else []
             lines += [deliver(tag + 4, 0 if waited else 9)]
             tag += 2
-        text = CONSUMING + qos(2) + CONSUME + "\n".join(lines)
+        text = CONSUMING + qos(2, 9) + CONSUME + "\n".join(lines)
         assert bool(found(text, "prefetch-too-small")) is waits

@@ -132,7 +132,9 @@ def test_connections_blocked_until_the_end() -> None:
 )
 def test_a_block_of_which_only_the_end_was_captured(text: str, detail: str) -> None:
     row, so = one(text, "connection-blocked"), "ended here" if detail else "it ended here"
-    assert row["detail"] == f"when it began and why was not captured{detail}, and {so}"
+    assert (
+        row["detail"] == f"a block whose beginning and reason were not captured{detail}, and {so}"
+    )
 
 
 def test_publishing_all_the_same() -> None:

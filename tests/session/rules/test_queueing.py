@@ -46,6 +46,17 @@ def test_a_queue_that_holds_messages_for_long() -> None:
     )
 
 
+def test_messages_that_did_not_wait_are_not_counted() -> None:
+    script = queued(9, 1)
+    script.add("C1: basic.publish exchange=e routing_key=k | body=9 message_id=m")
+    late = "exchange=e routing_key=k | body=9 message_id=m"
+    script.add(f"@+10000ms b.S1: basic.deliver consumer_tag=t delivery_tag=10 {late}")
+    row = found(script, "queue-residence-long")
+    assert row is not None
+    assert row["count"] == 1
+    assert row["detail"].endswith("; 1 of them after 1.00 s or longer")
+
+
 def test_a_single_message_that_waited() -> None:
     script = queued(1, 10_000)
     row = found(script, "queue-residence-long")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.findings.pairs_of_peers import opening
 from tests.session.rules.found import details, found
 
 OPEN = """
@@ -48,6 +49,10 @@ def opened(count: int, apart_ms: int, more: str = "") -> str:
 def test_channels_that_leak() -> None:
     text = opened(150, 100)
     assert details(text, "channels-leaking") == ["150 channels are open; 150 of them are idle"]
+    all_of_them = text.replace("handshake", opening(tuned="channel_max=150"))
+    assert details(all_of_them, "channels-leaking") == [
+        "150 channels are open, as many as channel-max allows; 150 of them are idle"
+    ]
 
 
 def test_channels_that_leak_one_by_one_are_told_early() -> None:
