@@ -74,7 +74,7 @@ def test_what_an_open_capture_says_of_itself(tmp_path: Path) -> None:
         assert file.comments == ["first", "second"]
         assert file.link_types == [1, 113, 101]
         assert file.packets == 9
-        assert [finding.capture for finding in file.findings] == [str(path)]
+        assert {finding.capture for finding in file.findings} == {str(path)}
         assert list(file) == []
 
 
