@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
-
 from tests.session.capturing import comparable, events_of, rows_of
 from tests.session.comparing import ENGINES, same
 from tests.session.events import Rows
