@@ -155,7 +155,7 @@ class Way:
         self._inflater = zlib.decompressobj(-15)
 
     def _note(self, first: int) -> None:
-        """Note what the first byte of a frame says: the last of its message, and if it is packed."""
+        """Note what the first byte of a frame says: its message ends with it, and is packed."""
         self._last = first & 0x80
         if first & 0x0F:
             self._packed = first & 0x40
