@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,15 @@ def test_a_diagnosis_of_nothing_is_no_sound_one(part: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="nothing of --"):
         amqpsniff.open(MIX).diagnose(**part)
     assert not amqpsniff.open(MIX).summary(**part)["frames"]
+
+
+def test_times_are_numbers_and_datetimes_too() -> None:
+    capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    rows = capture.table("frames").to_pylist()
+    since = [row for row in rows if row["ts_ns"] >= capture.totals.first_ns + 500_000_000]
+    began = datetime.fromtimestamp(capture.totals.first_ns / 1e9).astimezone()
+    for time in (0.5, "0.5", began + timedelta(seconds=0.5)):
+        assert abs(len(list(capture.frames(from_=time))) - len(since)) <= 1
 
 
 def test_times_are_in_a_zone() -> None:
