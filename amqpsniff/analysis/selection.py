@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
@@ -667,6 +669,9 @@ def _matches(column: str, value: str) -> str:
 
 def _addresses(value: str) -> list[str]:
     """Patterns of address and port for an address, a port, or both."""
+    host = value.removeprefix("[").partition("]")[0]
+    with suppress(ValueError):  # not one of IPv6, or a part or a pattern
+        value = value.replace(host, str(IPv6Address(host)), 1)
     return [f"*{value}"] if value.startswith(":") else [value, f"{value}:*", f"[{value}]:*"]
 
 

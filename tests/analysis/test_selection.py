@@ -80,6 +80,14 @@ def test_a_filter_is_a_condition_on_columns(part: dict[str, Any], where: str) ->
     assert chosen == column("messages", "packet_number", where=where)
 
 
+@pytest.mark.parametrize("client", ["FD88:0::2", "[fd88:0:0::2]", "[FD88::2]:5000"])
+def test_an_address_of_ipv6_is_known_however_it_is_written(client: str) -> None:
+    wanted = Selection(client=client).matches_connection()
+    assert wanted is not None
+    assert wanted("", "[fd88::2]:5000", "")
+    assert not wanted("", "[fd88::3]:5000", "")
+
+
 def test_connections_choose_rows_of_every_table() -> None:
     part = {"client": "order-service-*", "user": "app", "vhost": "shop"}
     names = column("connections", "connection_id", **part)

@@ -166,6 +166,12 @@ def test_read_a_directory(tree: Path) -> None:
     assert len(found) == 3 + 2 * len(build.PCAPNG_ROWS)
 
 
+def test_a_link_to_nothing_in_a_directory(tree: Path) -> None:
+    before = expand(["day"])
+    (tree / "day" / "gone.pcap").symlink_to("nothing")
+    assert expand(["day"]) == before
+
+
 def test_one_file_that_is_no_capture_is_an_error(tree: Path) -> None:
     with pytest.raises(NotACapture):
         read(["day/notes.txt"])
