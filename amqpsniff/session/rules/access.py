@@ -175,7 +175,7 @@ def judge_refused(
         detail = f"{client[0]}: {names}"
         report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
     elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
-        often = f"{REFUSALS} logins refused in {duration(spread_ns)}"
+        often = f"logins refused, {REFUSALS} of them in {duration(spread_ns)}"
         detail = f"{client[0]}: {often}"
         report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
 
