@@ -156,9 +156,9 @@ class Way:
 
     def _note(self, first: int) -> None:
         """Note what the first byte of a frame says: its message ends with it, and is packed."""
-        self._last = first & 0x80
+        self._last = bool(first & 0x80)
         if first & 0x0F:
-            self._packed = first & 0x40
+            self._packed = bool(first & 0x40)
 
     def _unpacked(self, octets: bytes, ends: bool) -> bytes:
         """The next bytes of a compressed message; `ends`: its frame ends with them."""
