@@ -19,7 +19,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -294,9 +294,10 @@ class Wire:
         self.host, self.port = recorder.host, recorder.port
         self.recorder = PROXY if isinstance(recorder, Proxy) else CAPTURE
 
-    def url(self, user: str = "guest", password: str = "guest", vhost: str = "%2F") -> str:  # noqa: S107
-        """An address for clients that take one."""
+    def url(self, user: str = "guest", password: str = "guest", vhost: str = "/") -> str:  # noqa: S107
+        """An address for clients that take one; names in it are escaped, or were already."""
         host = f"[{self.host}]" if ":" in self.host else self.host
+        user, password, vhost = (quote(unquote(one), safe="") for one in (user, password, vhost))
         return f"amqp://{user}:{password}@{host}:{self.port}/{vhost}"
 
     def capture(self) -> Capture:

@@ -215,7 +215,7 @@ class Reading:
         if totals.sealed:
             from .render.tls_table import unread
 
-            text += f"; {unread(totals)}"
+            text += f"; {unread(totals, self.capture.encrypted)}"
         if self.options.port:
             text += "; leave out --port to look at every port"
         return text

@@ -63,6 +63,10 @@ def report_table(
     """
     if not name:
         return _list(format_)
+    if captures and name not in REPORTS and captures[-1] in REPORTS:
+        raise UsageError(
+            f"the report stands first: amqpsniff report-table {captures[-1]} CAPTURE..."
+        )
     find(name)
     if not captures:
         raise UsageError("no capture; see `amqpsniff report-table --help`")

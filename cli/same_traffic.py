@@ -125,7 +125,9 @@ def _clock(clock: Row) -> str:
     )
     if clock["drift_ppm"] is not None:
         text += f"; it drifts {clock['drift_ppm']:+.1f} µs a second"
-    if not clock["consistent"]:
+    if clock["exchanged"]:
+        text += "; no delay is negative: the first capture must be that of the broker side"
+    elif not clock["consistent"]:
         text += "; these contradict each other: a clock was set, or runs unsteadily"
     return text
 

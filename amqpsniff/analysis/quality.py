@@ -26,6 +26,7 @@ ENDED_EARLY = {
     "capture-damaged": "a file is damaged",
     "capture-truncated": "a file is cut short",
     "capture-unreadable": "a file could not be read",
+    "clock-set-back": "the clock was set back",
     "interface-dropped": "packets were dropped while capturing",
 }
 """Flaws by the code of a finding."""

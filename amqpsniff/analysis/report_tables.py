@@ -209,7 +209,7 @@ REPORTS = {
                 "connections": "connections",
                 "midstream": "connections that began before the capture",
                 "per_minute": "connections opened a minute, from the first beginning to the last; "
-                "null for one connection",
+                "null for fewer than three",
                 "p50_life_s": "percentile of the lives of those that ended, in seconds",
                 "p95_life_s": "the same",
                 "short": "connections that lived less than a second",

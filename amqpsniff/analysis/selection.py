@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
@@ -93,8 +95,8 @@ _PACKETS = re.compile(r"#?(\d{1,18})(?:-#?(\d{1,18}))?", re.ASCII)
 class PartFilters(TypedDict, total=False):
     """Arguments of `Selection` for functions that take them by name: all parts of the traffic."""
 
-    from_: str | None
-    to: str | None
+    from_: times.Time | None
+    to: times.Time | None
     queue: str | None
     exchange: str | None
     routing_key: str | None
@@ -145,7 +147,8 @@ class Selection:
         channel: A channel's number.
         from_, to: Times: from the first on, before the second. Seconds since the capture began
             (`3.5`, `+3.5`), `500ms`, `1m30s`, `12:00:00` (the day the capture began),
-            `2026-01-31T12:00:00`, `2026-01-31T12:00:00+01:00`, or seconds since 1970.
+            `2026-01-31T12:00:00`, `2026-01-31T12:00:00+01:00`, or seconds since 1970. Numbers and
+            `datetime` too.
         queue, exchange, routing_key, method, message_id, outcome: Values of these columns. `*`
             stands for any text, `?` for one character. A method may be named without its class. The
             exchange without a name is `(default)` or empty.
@@ -163,8 +166,8 @@ class Selection:
 
     connection: str | None = None
     channel: int | None = None
-    from_: str | None = None
-    to: str | None = None
+    from_: times.Time | None = None
+    to: times.Time | None = None
     queue: str | None = None
     exchange: str | None = None
     routing_key: str | None = None
@@ -666,6 +669,9 @@ def _matches(column: str, value: str) -> str:
 
 def _addresses(value: str) -> list[str]:
     """Patterns of address and port for an address, a port, or both."""
+    host = value.removeprefix("[").partition("]")[0]
+    with suppress(ValueError):  # not one of IPv6, or a part or a pattern
+        value = value.replace(host, str(IPv6Address(host)), 1)
     return [f"*{value}"] if value.startswith(":") else [value, f"{value}:*", f"[{value}]:*"]
 
 

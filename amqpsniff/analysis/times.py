@@ -36,6 +36,9 @@ _INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-
 _STARTS_NS = (0, DAY_NS - 1, 1 << 62)
 """When a capture may have begun: two times that are of different kinds are in both orders then."""
 
+Time = str | float | datetime
+"""A time as those name it who choose: seconds too, and one of which no zone is known."""
+
 Moment = Callable[[int], int]
 """Nanoseconds since 1970, once it is known when the capture began."""
 
@@ -89,13 +92,20 @@ def time_zone(name: str | None) -> tzinfo | None:
         ) from None
 
 
-def parse(text: str, option: str, zone: str | None = None) -> Moment:
+def _written(time: Time) -> str:
+    """A time as text, as commands take it."""
+    if isinstance(time, datetime):
+        return time.isoformat()
+    return (time if isinstance(time, str) else f"{time:.9f}").strip()
+
+
+def parse(text: Time, option: str, zone: str | None = None) -> Moment:
     """A time of the forms that the help of `--from` lists; raises UsageError for any other.
 
     `zone` is the time zone of what names none, None for UTC.
     """
     where = time_zone(zone)
-    word = text.strip()
+    word = _written(text)
     if (amount_ns := nanoseconds(word.removeprefix("+"))) is not None:
         bare = word.replace(".", "", 1).isdigit()
         if bare and amount_ns >= MIN_EPOCH_NS:
@@ -116,7 +126,7 @@ def parse(text: str, option: str, zone: str | None = None) -> Moment:
 
 
 def span(
-    from_: str | None, to: str | None, zone: str | None = None
+    from_: Time | None, to: Time | None, zone: str | None = None
 ) -> tuple[Moment | None, Moment | None]:
     """The times of `--from` and `--to`, each a function of the time at which the capture began.
 
@@ -131,8 +141,8 @@ def span(
 
 
 def outside(
-    from_: str | None,
-    to: str | None,
+    from_: Time | None,
+    to: Time | None,
     first_ns: int | None,
     last_ns: int | None,
     zone: str | None = None,

@@ -39,8 +39,8 @@ SURE = {"high": "certain", "medium": "likely", "low": "possible"}
 """Confidences as a person says them."""
 
 _ENCRYPTED, _NOT_DECODED = "tls-unreadable", "protocol-not-decoded"
-_INCONCLUSIVE = "capture-inconclusive"
-NOT_LOOKED_AT = frozenset((_ENCRYPTED, _NOT_DECODED, _INCONCLUSIVE))
+_WRONG_KEYS, _INCONCLUSIVE = "tls-keys-wrong", "capture-inconclusive"
+NOT_LOOKED_AT = frozenset((_ENCRYPTED, _WRONG_KEYS, _NOT_DECODED, _INCONCLUSIVE))
 """Findings about traffic that could not be looked at. They count whatever their severity."""
 
 _VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
@@ -115,7 +115,7 @@ def verdict(
     shown = sum(map(len, found.values()))
     halves += sum(clients.one_sided(one.connection_id) for one in found[_INCONCLUSIVE])
     unread = {one.connection_id for one in found[_NOT_DECODED]}
-    unseen = list(_unseen(found[_ENCRYPTED], len(unread), halves, packets, connections))
+    unseen = list(_unseen(found, len(unread), halves, packets, connections))
     end = [*_more(unseen), *_missing(found, numbers, connections)]
     named = len({one.capture for findings in found.values() for one in findings}) > 1
     told: list[Case] = []
@@ -280,16 +280,19 @@ def _more(unseen: Sequence[str]) -> Iterator[str]:
 
 
 def _unseen(
-    sealed: Sequence[Finding], others: int, halves: int, packets: int, connections: int
+    found: Mapping[str, list[Finding]], others: int, halves: int, packets: int, connections: int
 ) -> Iterator[str]:
     """Parts of the traffic that could not be looked at."""
     if not packets:
         yield "the capture has no packets"
     elif not connections:
         yield "no AMQP was found in the capture"
-    encrypted = sum(one.count for one in sealed)
+    codes = (_ENCRYPTED, _WRONG_KEYS)
+    encrypted, locked = (sum(one.count for one in found[code]) for code in codes)
     if encrypted:
         yield f"{plural(encrypted, 'TLS connection')} may be AMQP and could not be read"
+    if locked:
+        yield f"the keys that were given do not open {plural(locked, 'TLS connection')}"
     if others:
         yield f"{plural(others, 'connection')} used a protocol version that is not decoded"
     if halves:

@@ -115,6 +115,8 @@ def _holds_capture(path: str) -> bool:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return False
         open_capture(path, block_bytes=GLANCE_BYTES).close()
+    except FileNotFoundError:  # a link to nothing
+        return False
     except NotACapture:
         return for_tshark(path, named=False)
     except (CaptureError, OSError):

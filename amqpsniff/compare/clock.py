@@ -30,6 +30,8 @@ STEEP = 4.0
 MIN_DRIFT_NS = 20_000
 """Change over the whole time below which no drift is told: time stamps are not more exact."""
 
+MAX_NS = 1 << 63
+
 EXACT_NS = 5_000
 """How far two bounds may cross: time stamps are whole microseconds, and a drift is estimated."""
 
@@ -48,6 +50,7 @@ class Clock:
         self._windows: dict[int, list[tuple[int, int] | None]] = {}
         self._length_ns = FIRST_WINDOW_NS
         self._least: list[int | None] = [None, None]
+        self._most = [-MAX_NS, -MAX_NS]
         self._origin_ns = 0
         self._offset_ns = 0.0
         self._drift = 0.0
@@ -59,6 +62,7 @@ class Clock:
         least = self._least[direction]
         if least is None or difference < least:
             self._least[direction] = difference
+        self._most[direction] = max(self._most[direction], difference)
         here_ns = came_ns if direction else sent_ns
         place = here_ns // self._length_ns
         window = self._windows.get(place)
@@ -119,7 +123,10 @@ class Clock:
         return round(self._offset_ns + self._drift * (here_ns - self._origin_ns))
 
     def report(self) -> dict[str, Any]:
-        """What is known, in ns: null where one direction was not seen."""
+        """What is known, in ns: null where one direction was not seen.
+
+        If each round trip is negative, the captures are `exchanged`: the broker's is the client's.
+        """
         there, back = self._least
         return {
             "offset_ns": round(self._offset_ns) if self.known else None,
@@ -127,6 +134,7 @@ class Clock:
             "highest_ns": there,
             "lowest_ns": None if back is None else -back,
             "drift_ppm": round(self._drift * 1e6, 3) if self._drift else None,
+            "exchanged": self.known and sum(self._most) < -EXACT_NS,
             "consistent": self._halfway_ns is None or self._halfway_ns >= -EXACT_NS,
         }
 

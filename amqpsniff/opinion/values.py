@@ -22,7 +22,8 @@ LABEL_BYTES = 230
 
 _TYPED = re.compile(r" \(((?:unknown type[^)]*)|[a-z0-9 ]+)\)(?:: ?|$)")
 _ESCAPES = str.maketrans(
-    {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+    {chr(code): f"\\x{code:x}" for code in range(1, 32)}
+    | {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 )
 _ABOUT_VALUE = ("amqp.field.name", "amqp.field.type")
 _TABLE_TYPE, _ARRAY_TYPE = "field table", "array"
@@ -156,7 +157,7 @@ def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
     """A value in a table or an array, of which tshark gives a label."""
     told = escaped(name)
     inside, octets = _below(field)
-    label = field.label.removeprefix("[truncated]").lstrip()
+    label = field.label.lstrip().removeprefix("[truncated]").lstrip()
     typed = _TYPED.match(label, len(told)) if label.startswith(told) else None
     if typed is None:
         yield Pair(way, plain(value), field.label, "")

@@ -24,6 +24,7 @@ A linker is given messages one after the other, as `LinkRecord`s, whoever has re
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.clock import elapsed
 from cython.cimports.amqpsniff.columns import Integers
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.fingerprint import mixed
@@ -215,8 +216,7 @@ class Linker:
         one.published = True
         one.published_number = lines.packet_numbers[at]
         one.published_id = lines.connection_ids[at]
-        if one.sent_ns != NULL and lines.times[at] != NULL:
-            one.published_ns = one.sent_ns - lines.times[at]
+        one.published_ns = elapsed(lines.times[at], one.sent_ns)
         one.link_confidence = _AMBIGUOUS
         if lines.candidates == 1 and not lines.doubted[at]:
             one.link_confidence = _EXACT if lines.identified[at] else _LIKELY
@@ -314,8 +314,7 @@ class Linker:
         one.replies = True
         one.request_number = call.packet_number
         one.request_id = call.connection_id
-        if one.sent_ns != NULL and call.ts_ns != NULL:
-            one.request_ns = one.sent_ns - call.ts_ns
+        one.request_ns = elapsed(call.ts_ns, one.sent_ns)
         one.reply_late = self.requests.is_late(call, one.sent_ns)
         return 0
 

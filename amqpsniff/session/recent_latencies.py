@@ -13,6 +13,7 @@ from __future__ import annotations
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.clock import elapsed
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import ACKED, CONFIRMED
 from cython.cimports.amqpsniff.session.counts import LatencyHistogram
@@ -129,8 +130,9 @@ class MidstreamConfirms:
         number = max(number, self.before + 1, self.before + self.published - _MAX + 1)
         while number <= tag:
             sent_ns = self.times[(number - self.before - 1) % _MAX]
-            if ts_ns != NULL and sent_ns != NULL:
-                latencies.add(channel.session, CONFIRMED, ts_ns - sent_ns)
+            took: cython.longlong = elapsed(sent_ns, ts_ns)
+            if took != NULL:
+                latencies.add(channel.session, CONFIRMED, took)
             number += 1
         if tag > self.answered:
             self.answered = tag

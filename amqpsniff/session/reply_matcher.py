@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.clock import elapsed
 from cython.cimports.amqpsniff.decode.rows import FrameRows
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.counts import Histogram
@@ -253,15 +254,14 @@ class ReplyMatcher:
     ) -> cython.int:
         """A request was answered in a packet, at a time."""
         rows: FrameRows = request.rows
-        timed: cython.bint = request.ts_ns != NULL and ts_ns != NULL
-        if self.histograms is not None and timed:
+        took: cython.longlong = elapsed(request.ts_ns, ts_ns)
+        if self.histograms is not None and took != NULL:
             name = self.names[request.method]
             histogram: Histogram = self.histograms.get(name)
             if histogram is None:
                 histogram = self.histograms[name] = Histogram()
-            histogram.add(ts_ns - request.ts_ns)
+            histogram.add(took)
         if rows.wanted and not rows.given:
             rows.response_packet_number.values[request.row] = number
-            if timed:
-                rows.response_ns.values[request.row] = ts_ns - request.ts_ns
+            rows.response_ns.values[request.row] = took
         return 0

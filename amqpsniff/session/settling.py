@@ -12,6 +12,7 @@ from collections import deque
 from operator import attrgetter
 
 import cython
+from cython.cimports.amqpsniff.clock import elapsed
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import (
@@ -113,11 +114,12 @@ class Settler:
         self.ended[outcome] += 1
         if entry.may_return:
             self.outstanding -= discard_returnable(entry)
-        if self.histograms is not None and ts_ns != NULL and entry.ts_ns != NULL:
+        took: cython.longlong = elapsed(entry.ts_ns, ts_ns)
+        if self.histograms is not None and took != NULL:
             histogram: Histogram = self.histograms[outcome]
-            histogram.add(ts_ns - entry.ts_ns)
+            histogram.add(took)
             if self.recent_latencies is not None:
-                self.recent_latencies.add(entry.channel.session, outcome, ts_ns - entry.ts_ns)
+                self.recent_latencies.add(entry.channel.session, outcome, took)
         if entry.rows is not None:
             self._write(entry)
             self._freeze_row(entry)
@@ -130,8 +132,7 @@ class Settler:
         rows.outcome.values[entry.row] = entry.outcome
         if entry.outcome_number >= 0:
             rows.outcome_packet_number.values[entry.row] = entry.outcome_number
-            if entry.outcome_ns != NULL and entry.ts_ns != NULL:
-                rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
+            rows.outcome_ns.values[entry.row] = elapsed(entry.ts_ns, entry.outcome_ns)
         return 0
 
     def _freeze_row(self, entry: PendingMessage) -> cython.int:
@@ -303,9 +304,7 @@ class Settler:
             entry.number <= channel.times.maybe_returned_to and entry.may_return
         ):
             return self._be_done(entry)
-        took: cython.longlong = 0
-        if ts_ns != NULL and entry.ts_ns != NULL:
-            took = ts_ns - entry.ts_ns
+        took: cython.longlong = max(elapsed(entry.ts_ns, ts_ns), 0)
         if outcome == CONFIRMED:
             times: MessageTimes = channel.own_times()
             times.confirmed += 1
@@ -572,11 +571,12 @@ class Settler:
         self.settle(entry, outcome, number, ts_ns)
         if outcome == ACKED:
             channel.acknowledged += 1
-            if ts_ns != NULL and entry.ts_ns != NULL:
+            took: cython.longlong = elapsed(entry.ts_ns, ts_ns)
+            if took != NULL:
                 times: MessageTimes = channel.own_times()
-                times.ack_ns += ts_ns - entry.ts_ns
-                if ts_ns - entry.ts_ns > times.ack_ns_max:
-                    times.ack_ns_max = ts_ns - entry.ts_ns
+                times.ack_ns += took
+                if took > times.ack_ns_max:
+                    times.ack_ns_max = took
                     times.slow_ack_number = entry.packet_number
                     times.slow_ack_ns = entry.ts_ns
         elif outcome == REQUEUED:

@@ -13,6 +13,7 @@ from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 
+from amqpsniff.clock import SET_BACK_NS
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.spec import peer_property
@@ -91,7 +92,7 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
         channel.opened_packet_number,
         channel.closed_packet_number,
         channel.start_ns,
-        channel.end_ns,
+        _end(channel.start_ns, channel.end_ns),
         channel.mode,
         channel.prefetch_count,
         channel.published,
@@ -148,7 +149,7 @@ def link_row(link: Any, channel: Any) -> Row:
         "attached_packet_number": _known(link.attached_number),
         "detached_packet_number": _known(link.detached_number),
         "start_ns": _time(link.attached_ns),
-        "end_ns": _time(link.detached_ns) or channel.end_ns,
+        "end_ns": _end(_time(link.attached_ns), _time(link.detached_ns) or channel.end_ns),
         "source": link.source,
         "target": link.target,
         "queue": address and address.queue,
@@ -212,7 +213,7 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
         conversation.first_packet_number or None,
         conversation.last_packet_number or None,
         _time(conversation.start_ns),
-        _time(conversation.end_ns),
+        _end(_time(conversation.start_ns), _time(conversation.end_ns)),
         connection.dialect_name,
         not connection.began,
         connection.user,
@@ -281,3 +282,10 @@ def _known(number: int) -> int | None:
 
 def _time(ts_ns: Any) -> int | None:
     return None if ts_ns == NULL or ts_ns <= 0 else ts_ns
+
+
+def _end(start_ns: int | None, end_ns: int | None) -> int | None:
+    """The time of an end; None where the clock was set back before it."""
+    if start_ns is None or end_ns is None or start_ns - end_ns < SET_BACK_NS:
+        return end_ns
+    return None

@@ -91,6 +91,7 @@ CLOSING_BYTES = frozenset((23, 24, 31))
 """Sizes of a record with a close_notify, of TLS 1.2 with ChaCha20, of TLS 1.3, of TLS 1.2 with GCM.
 A protocol header makes records of six bytes more."""
 
+NO_KEYS = "no keys were given"
 WRONG_KEYS = "the keys do not fit: no record opens with them"
 
 CLEAR, ENCRYPTED, OPENED, SEALED = range(4)
@@ -674,7 +675,7 @@ class TlsConversation:
         if self.handshake.client is None:
             return "its handshake is not in the capture"
         if not self.secrets:
-            return "no keys were given"
+            return NO_KEYS
         if not self.secrets.has_lines:
             suite = self.handshake.suite
             if suite is not None and not suite.is_rsa:
@@ -682,7 +683,14 @@ class TlsConversation:
             return "the private key is not the one of the server's certificate"
         if self.secrets.odd:
             return "the key log has no line that is a key"
-        return "the key log does not have its keys"
+        return self._lacking()
+
+    def _lacking(self) -> str:
+        """What a key log lacks of the keys."""
+        there = [self.secrets.find(label, self.handshake.client.random) for label in TRAFFIC]
+        if self.handshake.version != TLS_1_3 or there.count(None) != 1:
+            return "the key log does not have its keys"
+        return f"the key log does not have {TRAFFIC[there.index(None)].decode()} of it"
 
     def finish(self) -> None:
         """The conversation is over."""

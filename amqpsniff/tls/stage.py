@@ -465,6 +465,8 @@ class WebSocketStage(Stage):
         """True if a half-stream's first bytes begin no request, and none was made before."""
         if self.flows and half >> 1 in self.flows:
             return False
+        if block[start] == 0x82:
+            return False
         return block[start] != 71 or not _REQUEST.startswith(block[start : start + 4][:length])
 
     @cython.cfunc
@@ -497,14 +499,25 @@ class WebSocketStage(Stage):
         return 0
 
     def _begins(self, batch: Any, half: Any, octets: Any) -> Any:
-        """True if a request begins here that may ask for WebSocket."""
+        """True if a request begins here that may ask for WebSocket, or WebSocket goes on."""
+        from .websocket import BINARY, WebSocketFlow, is_joined  # most captures have none
+
+        if octets[:1] == BINARY and is_joined(octets):
+            client = half & 1 if octets[1] & 0x80 else 1 - (half & 1)
+            self.flows[half >> 1] = WebSocketFlow(self.rows, client, joined=True)
+            self._remember(batch, half >> 1)
+            self.states[half ^ 1] = _NEW  # it may have begun inside a frame
+            return True
         if not _REQUEST.startswith(octets[:4]) or self.open >= MAX_HELD_HEADS:
             return False
-        from .websocket import WebSocketFlow  # most captures have none
-
         self.open += 1
         self.flows[half >> 1] = WebSocketFlow(self.rows, half & 1)
         return True
+
+    def _remember(self, batch: Any, slot: Any) -> None:
+        """A conversation is WebSocket."""
+        if self.unwrapped is not None:
+            self.unwrapped.add(batch.conversations[slot].serial)
 
     def _let_go(self, flow: Any, first: Any) -> None:
         """It is not WebSocket."""
@@ -525,11 +538,12 @@ class WebSocketStage(Stage):
                 return 0
             self.open -= 1
             events, flow.undecided = flow.undecided, None
-            if self.unwrapped is not None:
-                self.unwrapped.add(batch.conversations[first >> 1].serial)
+            self._remember(batch, first >> 1)
         self.rows.first = first
-        for (kind, half, _, _, length, _, number, ts_ns), held in events:
+        for (kind, half, _, _, length, offset, number, ts_ns), held in events:
             way = flow.ways[half & 1]
+            if way.offset < 0:
+                way.offset = offset
             if kind == _GAP:
                 way.gap(length, number, ts_ns)
             else:

@@ -5,7 +5,9 @@ A client asks for it with an HTTP request that names a subprotocol of AMQP, the 
 and both go on in frames (RFC 6455 §5.2). Those of a client are masked. Control frames stand between
 others and are left out, fragments follow one another. Behind a hole that is larger than the frame
 under way a segment is taken for the next boundary if a plausible frame begins it. Compressed
-messages (RFC 7692) are passed over as missing.
+messages (RFC 7692) are unpacked up to the first hole; those behind it are missing.
+
+One that was joined later is known by a side's first frame, if there is a whole frame of AMQP in it.
 
 Stream offsets count unwrapped bytes.
 """
@@ -13,6 +15,7 @@ Stream offsets count unwrapped bytes.
 from __future__ import annotations
 
 import re
+import zlib
 
 import cython
 
@@ -38,6 +41,14 @@ _SUBPROTOCOL = re.compile(
 )
 """`amqp` is that of OASIS's binding, `AMQPWSB10` an older one of Azure."""
 
+_DEFLATE = re.compile(rb"\r\nsec-websocket-extensions:[^\r\n]*permessage-deflate", re.IGNORECASE)
+
+MAX_INFLATED_BYTES = 1 << 24
+"""Bytes that a segment unpacks to at most; what packs more is no traffic of AMQP."""
+
+_TAIL = b"\0\0\xff\xff"
+"""What is left out at the end of each compressed message."""
+
 FEW_BYTES = 64
 """Bytes of a payload that are unmasked one by one."""
 
@@ -53,19 +64,22 @@ class Way:
     Args:
         index: Which half-stream of its conversation it is.
         masked: Whether its frames have to be masked.
+        joined: Whether it goes on in frames from an offset that is still to be set, without a head.
     """
 
-    def __init__(self, sink: Any, index: int, masked: bool) -> None:
+    def __init__(self, sink: Any, index: int, masked: bool, joined: bool = False) -> None:
         self.sink = sink
         self.index = index
         self.masked = masked
-        self.offset = 0
-        self.lost = False
-        self._in_head = True
+        self.offset = -1 if joined else 0
+        self.lost = joined
+        self._deflates = False
+        self._inflater: Any = None
+        self._in_head = not joined
         self._kept = b""
         self._left = 0
         self._mask = b""
-        self._skipped = False
+        self._skipped = self._packed = self._last = False
 
     def data(self, octets: bytes, number: int, ts_ns: int) -> None:
         """The next bytes of the direction."""
@@ -107,9 +121,18 @@ class Way:
                 if size > 2:
                     left = int.from_bytes(octets[at + 2 : at + size], "big") & _MAX_LEFT
                 skipped = octets[at] & _CONTROL
+                if self._deflates and not skipped:
+                    self._note(octets[at])
                 at += size + len(mask)
             count = min(left, end - at)
-            if count and not skipped:
+            if not skipped and self._packed:
+                part = octets[at : at + count]
+                clear += self._unpacked(_unmasked(part, mask) if mask else part, left == count)
+                if self._inflater is None:
+                    self._put(clear, number, ts_ns)
+                    self._miss(count, number, ts_ns)
+                    clear = bytearray()
+            elif count and not skipped:
                 if not mask:
                     clear += octets[at : at + count]
                 elif count < FEW_BYTES:
@@ -124,12 +147,39 @@ class Way:
         self._left, self._mask, self._skipped = left, mask, skipped
         if at < end:
             self._kept = octets[at:]
-        if clear:
-            self.sink.put(self.index, bytes(clear), self.offset, number, ts_ns)
-            self.offset += len(clear)
+        self._put(clear, number, ts_ns)
+
+    def deflate(self) -> None:
+        """Both sides agreed that messages may be compressed."""
+        self._deflates = True
+        self._inflater = zlib.decompressobj(-15)
+
+    def _note(self, first: int) -> None:
+        """Note what the first byte of a frame says: its message ends with it, and is packed."""
+        self._last = bool(first & 0x80)
+        if first & 0x0F:
+            self._packed = bool(first & 0x40)
+
+    def _unpacked(self, octets: bytes, ends: bool) -> bytes:
+        """The next bytes of a compressed message; `ends`: its frame ends with them."""
+        inflater = self._inflater
+        if inflater is None:
+            return b""
+        tail = _TAIL if ends and self._last else b""
+        try:
+            clear: bytes = inflater.decompress(octets + tail, MAX_INFLATED_BYTES)
+        except zlib.error:
+            self._inflater = None
+            return b""
+        if inflater.unconsumed_tail:
+            self._inflater = None
+        elif inflater.eof:  # a message may end its stream
+            self._inflater = zlib.decompressobj(-15)
+        return clear
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """Bytes that the capture has not."""
+        self._inflater = None
         known = min(missing, self._left)
         self._left -= known
         if self._mask and known % 4:
@@ -141,9 +191,15 @@ class Way:
             self._left, self._kept, self._in_head = 0, b"", False
             self._miss(missing - known, number, ts_ns)
 
+    def _put(self, clear: bytearray, number: int, ts_ns: int) -> None:
+        if clear:
+            self.sink.put(self.index, bytes(clear), self.offset, number, ts_ns)
+            self.offset += len(clear)
+
     def _miss(self, count: int, number: int, ts_ns: int) -> None:
-        self.sink.miss(self.index, count, self.offset, number, ts_ns)
-        self.offset += count
+        if count:
+            self.sink.miss(self.index, count, self.offset, number, ts_ns)
+            self.offset += count
 
     def _is_plausible(self, octets: bytes) -> bool:
         """True if a frame begins so, as one side of a conversation writes them."""
@@ -178,15 +234,15 @@ def _announced(octets: bytes) -> int | None:
 
 
 class WebSocketFlow:
-    """A conversation that begins with an HTTP request of its half-stream `client`.
+    """A conversation that begins with an HTTP request of its half-stream `client`, or is `joined`.
 
     `undecided` are its events until the server has answered, null from then on.
     """
 
-    def __init__(self, sink: Any, client: int) -> None:
+    def __init__(self, sink: Any, client: int, joined: bool = False) -> None:
         self.client = client
-        self.ways = tuple(Way(sink, index, index == client) for index in (0, 1))
-        self.undecided: list[tuple[tuple[int, ...], bytes | None]] | None = []
+        self.ways = tuple(Way(sink, index, index == client, joined) for index in (0, 1))
+        self.undecided: list[tuple[tuple[int, ...], bytes | None]] | None = None if joined else []
         self._heads = [b"", b""]
 
     def decide(self, event: tuple[int, ...], octets: bytes | None) -> bool | None:
@@ -204,6 +260,8 @@ class WebSocketFlow:
         if not is_upgrade(request[: end + 2]):
             return False
         if answered >= 0:
+            for way in self.ways if _DEFLATE.search(answer[: answered + 2]) else ():
+                way.deflate()
             return _ANSWER.match(answer) is not None
         if answer:
             return False if len(answer) > MAX_HEAD_BYTES else None
@@ -214,3 +272,28 @@ def is_upgrade(head: bytes) -> bool:
     """True if a request asks for WebSocket with AMQP in it."""
     asked = _REQUEST.match(head) and _UPGRADE.search(head) and _SUBPROTOCOL.search(head)
     return asked is not None and bool(asked)
+
+
+def is_joined(octets: bytes) -> bool:
+    """True if a binary frame begins so, with a whole frame of AMQP in it."""
+    head = _announced(octets)
+    if head is None or octets[:1] != BINARY:
+        return False
+    masked = octets[1] & 0x80
+    at = 2 + {126: 2, 127: 8}.get(octets[1] & 0x7F, 0)
+    mask, payload = (octets[at : at + 4], octets[at + 4 :]) if masked else (b"", octets[at:])
+    payload = payload[:head]
+    if mask:
+        payload = _unmasked(payload, mask)
+    size = int.from_bytes(payload[3:7], "big")
+    if payload[:1] in _FRAME_TYPES and payload[7 + size : 8 + size] == b"\xce":
+        return True
+    size = int.from_bytes(payload[:4], "big")
+    return 8 <= size <= len(payload) and payload[4] == 2 and payload[5] < 2  # of AMQP 1.0
+
+
+BINARY = b"\x82"
+"""The first byte of a message of binary data in one frame."""
+
+_FRAME_TYPES = (b"\x01", b"\x02", b"\x03", b"\x08")
+"""Methods, headers, bodies and heartbeats of AMQP 0-9-1."""

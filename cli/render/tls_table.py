@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.spec import SIDES
+from amqpsniff.tls.conversation import NO_KEYS
 from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.wire_text import harmless
 
@@ -127,12 +128,15 @@ HOW = (
 )
 
 
-def unread(totals: Totals) -> str:
+def unread(totals: Totals, encrypted: list[dict[str, Any]]) -> str:
     """A sentence about what could not be read; empty when all could."""
     if not totals.sealed:
         return ""
 
-    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
+    reasons = {one["why"] for one in encrypted if not one["opened"]}
+    given = NO_KEYS not in reasons and len(reasons) == 1
+    why = harmless(reasons.pop()) if given else HOW
+    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {why}"
 
 
 def show(
@@ -148,7 +152,7 @@ def show(
     sealed = [one for one in encrypted if not one["opened"]][:limit]
     if not sealed:
         return
-    heading = folded(unread(totals), output.room)
+    heading = folded(unread(totals, encrypted), output.room)
     lead = [""] if below else []
     output.lines([*lead, *(output.paint("heading", line) for line in heading)])
     laid_out = grid(sealed, narrow=output.narrow)

@@ -83,6 +83,11 @@ def test_a_report_without_rows_has_its_columns(tmp_path: Path) -> None:
         assert table.num_rows == 0 or name == "findings"
 
 
+def test_no_pace_is_told_of_two_connections(samples: Path) -> None:
+    rows = amqpsniff.open(samples / "pika_mix.pcap").report_table("churn").to_pylist()
+    assert [(row["connections"], row["per_minute"]) for row in rows] == [(2, None), (2, None)]
+
+
 def test_there_is_no_such_report(samples: Path) -> None:
     with pytest.raises(UsageError, match=r"^no report `latence`; there are traffic, latency, "):
         amqpsniff.open(samples / "pika_mix.pcap").report_table("latence")

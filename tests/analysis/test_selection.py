@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,14 @@ def test_every_condition_is_about_a_column_of_its_table() -> None:
 def test_a_filter_is_a_condition_on_columns(part: dict[str, Any], where: str) -> None:
     chosen = column("messages", "packet_number", **part)
     assert chosen == column("messages", "packet_number", where=where)
+
+
+@pytest.mark.parametrize("client", ["FD88:0::2", "[fd88:0:0::2]", "[FD88::2]:5000"])
+def test_an_address_of_ipv6_is_known_however_it_is_written(client: str) -> None:
+    wanted = Selection(client=client).matches_connection()
+    assert wanted is not None
+    assert wanted("", "[fd88::2]:5000", "")
+    assert not wanted("", "[fd88::3]:5000", "")
 
 
 def test_connections_choose_rows_of_every_table() -> None:
@@ -184,6 +193,15 @@ def test_a_diagnosis_of_nothing_is_no_sound_one(part: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="nothing of --"):
         amqpsniff.open(MIX).diagnose(**part)
     assert not amqpsniff.open(MIX).summary(**part)["frames"]
+
+
+def test_times_are_numbers_and_datetimes_too() -> None:
+    capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    rows = capture.table("frames").to_pylist()
+    since = [row for row in rows if row["ts_ns"] >= capture.totals.first_ns + 500_000_000]
+    began = datetime.fromtimestamp(capture.totals.first_ns / 1e9).astimezone()
+    for time in (0.5, "0.5", began + timedelta(seconds=0.5)):
+        assert abs(len(list(capture.frames(from_=time))) - len(since)) <= 1
 
 
 def test_times_are_in_a_zone() -> None:

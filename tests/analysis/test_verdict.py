@@ -147,6 +147,8 @@ def test_what_could_not_be_looked_at() -> None:
     assert str(judged(connections=0)) == "No AMQP was found in the capture."
     sealed = judged(finding("tls-unreadable", count=2), connections=0)
     assert sealed.unseen[1] == "2 TLS connections may be AMQP and could not be read"
+    locked = judged(finding("tls-keys-wrong", count=2), connections=0)
+    assert locked.unseen[1] == "the keys that were given do not open 2 TLS connections"
     half = Clients([connection("a", "x", server_packets=0)])
     sided = judged(finding("capture-inconclusive"), clients=half)
     assert sided.unseen == ["of 1 connection only one direction was captured"]

@@ -79,7 +79,7 @@ def test_compressed_packet_by_packet() -> None:
     machine = zlib.compressobj(wbits=31)
     pieces = [
         machine.compress(octets) + machine.flush(zlib.Z_SYNC_FLUSH)
-        for octets in (build.pcap(packets=2), build.pcap_record("<", 1, 1, b"abc"))
+        for octets in (build.pcap(packets=2), build.pcap_record("<", 200, 1, b"abc"))
     ]
     assert list(stream(pieces)) == ["1 2", "3", "capture-truncated end"]
 

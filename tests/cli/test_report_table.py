@@ -69,6 +69,7 @@ def test_buckets() -> None:
         (("latence", CAPTURE), "no report `latence`; there are traffic, latency, saturation, "),
         (("latency",), "no capture; see `amqpsniff report-table --help`"),
         ((CAPTURE,), f"no report `{CAPTURE}`; there are traffic"),
+        ((CAPTURE, "losses"), "the report stands first: amqpsniff report-table losses CAPTURE"),
         (("latency", CAPTURE, "--format", "xml"), "no format `xml` here"),
     ],
 )

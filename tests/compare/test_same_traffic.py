@@ -90,6 +90,13 @@ def test_losses_are_told_from_segments() -> None:
         assert row["bytes"] > 0
 
 
+def test_captures_that_were_exchanged() -> None:
+    assert not compared(CLIENT, BROKER)["clock"]["exchanged"]
+    assert compared(BROKER, CLIENT)["clock"]["exchanged"]
+    shown = run("diff", "--same-traffic", BROKER, CLIENT).out
+    assert "the first capture must be that of the broker side" in shown
+
+
 @pytest.mark.parametrize("ahead_ns", [3_600_000_000_000, -7 * MILLISECOND])
 def test_clocks_that_differ(tmp_path: Path, ahead_ns: int) -> None:
     other = shifted(BROKER, tmp_path / "b.pcap", lambda ts_ns: ts_ns + ahead_ns)

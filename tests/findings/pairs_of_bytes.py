@@ -249,6 +249,15 @@ def _damage(octets: bytearray) -> None:
     octets[24 + 11] = 0x7F  # the captured length of the first record
 
 
+def _set_back(seconds: int) -> Callable[[bytearray], Any]:
+    """The first packet is so much later than it was: the clock was set back behind it."""
+
+    def change(octets: bytearray) -> None:
+        octets[24:28] = (int.from_bytes(octets[24:28], "little") + seconds).to_bytes(4, "little")
+
+    return change
+
+
 def _second_file(first: int) -> Callable[[], Case]:
     octets = file_of(_talk())
     return lambda: kept(octets, bytes([first]) + octets[1:])
@@ -302,6 +311,7 @@ PAIRS: dict[str, Pair] = {
     # captures
     "capture-truncated": Pair(_file(_truncate), _file()),
     "capture-damaged": Pair(_file(_damage), _file()),
+    "clock-set-back": Pair(_file(_set_back(1)), _file(_set_back(0))),
     "capture-unreadable": Pair(_second_file(0), _second_file(0x4D)),
     "capture-through-tshark": Pair(_file(reader="tshark"), _file(reader="own")),
     "interface-dropped": Pair(_dropped(1), _dropped(0)),

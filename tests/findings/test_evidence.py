@@ -18,6 +18,7 @@ SEEN_IN: dict[str, str] = {
         "consumer-timed-out consumer-starved-after-timeout"
     ),
     "cases/consumer_hangs_midstream.pcap.gz": ("publishes-unreceived"),
+    "cases/clock_set_back.pcapng.gz": "clock-set-back",
     "cases/caller_gone.pcap.gz": ("rpc-caller-gone"),
     "cases/consumer_left.pcap.gz": ("queue-abandoned"),
     "cases/queue_expired.pcap.gz": ("queue-expired"),

@@ -52,6 +52,9 @@ def test_what_was_said(wire):
     assert [row["outcome"] for row in journey.rows] == ["confirmed", "acked"]
     assert [frame.method for frame in wire.frames(method="queue.*")][0] == "queue.declare"
     assert wire.url().startswith("amqp://guest:guest@127.0.0.1:")
+    assert "guest:p%40ss@" in wire.url("guest", "p@ss")
+    ends = [wire.url(vhost=name).rpartition("/")[2] for name in ("/", "%2F", "a b/c")]
+    assert ends == ["%2F", "%2F", "a%20b%2Fc"]
 
 def test_every_test_has_a_wire_of_its_own(wire):
     assert wire.messages() == []

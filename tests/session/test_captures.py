@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import amqpsniff
 from tests.session.capturing import comparable, events_of, rows_of
 from tests.session.comparing import ENGINES, same
 from tests.session.events import Rows
@@ -102,3 +103,15 @@ def _by_place(rows: Rows) -> dict[tuple[str, int, int, int], dict[str, object]]:
         places[place] = row
         seen[packet] += 1
     return places
+
+
+def test_no_time_is_negative_where_the_clock_was_set_back() -> None:
+    """In the middle of four connections, by an hour; real, with its times shifted by editcap."""
+    capture = amqpsniff.open("tests/captures/cases/clock_set_back.pcapng.gz")
+    (finding,) = (one for one in capture.findings() if one.code == "clock-set-back")
+    assert finding.packet_number == 151
+    assert finding.detail.startswith("packet 151 is 1 h before")
+    for table in ("frames", "messages", "connections", "channels"):
+        for row in capture.table(table).to_pylist():
+            assert all(value >= 0 for name, value in row.items() if name.endswith("_ns") and value)
+            assert (row.get("end_ns") or row.get("start_ns", 0)) >= row.get("start_ns", 0)

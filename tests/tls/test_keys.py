@@ -55,6 +55,15 @@ def test_keys_of_others(tmp_path: Path) -> None:
     assert "the key log does not have its keys" in row["detail"]
 
 
+def test_keys_of_one_side(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, keylog))
+    lines = keylog.read_text().splitlines(keepends=True)
+    keylog.write_text("".join(line for line in lines if line.startswith("SERVER")))
+    (row,) = findings(path, tls_keylog=keylog)
+    assert "the key log does not have CLIENT_TRAFFIC_SECRET_0 of it" in row["detail"]
+
+
 @pytest.mark.parametrize(("version", "ciphers"), [("1.3", None), ("1.2", "AES128-SHA")])
 def test_keys_that_do_not_fit(version: str, ciphers: str | None, tmp_path: Path) -> None:
     keylog = tmp_path / "keys"

@@ -17,7 +17,7 @@ counts AS (
         count(*) AS connections,
         count(*) FILTER (WHERE midstream) AS midstream,
         CASE
-            WHEN max(start_ns) > min(start_ns)
+            WHEN count(*) > 2 AND max(start_ns) > min(start_ns)
             THEN (count(*) - 1) / ((max(start_ns) - min(start_ns)) / 60e9)
         END AS per_minute,
         percentile_approx(CASE WHEN ended THEN life END, 0.5, {accuracy}) AS p50_life_s,

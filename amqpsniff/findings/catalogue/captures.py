@@ -29,6 +29,15 @@ CAPTURES = (
          "Nothing, if what was expected is there. editcap -F pcapng makes a file that is read "
          "faster; --reader own does without tshark.",
          category="capture"),
+    Kind("clock-set-back", "warning", "high",
+         "The clock of the capturing host was set back",
+         "A packet's time is a second or more before that of the packet in front of it.",
+         "Packets stay in the order of the file. A time from one side of this place to the other "
+         "is null, and findings about waiting may be wrong. Let the clock be slewed, not set, "
+         "while you capture; editcap -t shifts the times of a part.",
+         "Files that were joined in another order than that of time (cat, mergecap -a), or one "
+         "packet with a wrong time.",
+         category="capture"),
     Kind("interface-dropped", "warning", "high",
          "The capturing host dropped packets",
          "The capture's own statistics count packets that it did not get to write.",

@@ -131,7 +131,6 @@ def _dotted(numbers: tuple[int, int]) -> str:
     return f"{numbers[0]}.{numbers[1]}"
 
 
-GUESSING = "password-guessing"
 REFUSALS = 5
 """Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident."""
 
@@ -171,16 +170,13 @@ def judge_refused(
     times = refusals.times
     spread_ns = max(times) - min(times) if times else 0
     if len(refusals.users) == REFUSALS:
-        words = f"under {REFUSALS} user names or more"
+        names = f"logins refused under {REFUSALS} user names or more"
+        detail = f"{client[0]}: {names}"
+        report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
     elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
-        words = f"in {duration(spread_ns)}"
-    else:
-        return
-    detail = f"{client[0]}: {REFUSALS} logins refused {words}"
-    report_once(context, GUESSING, client, lambda: detail, here, REFUSALS)
-    found = context.log.find(GUESSING, context.shared[GUESSING][client].connection_id)
-    if found is not None and found.count > REFUSALS:  # the words are those of the first
-        found.detail = f"{found.detail.partition(', ')[0]}, {found.count} in all"
+        often = f"logins refused, {REFUSALS} of them in {duration(spread_ns)}"
+        detail = f"{client[0]}: {often}"
+        report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
 
 
 _SERVER_SAYS = Alike(_broker_verdicts, "connection.start", of_server=True)

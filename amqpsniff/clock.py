@@ -1,0 +1,45 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The clock of the host that captured, which may be set back meanwhile.
+
+Packets stay in the order of the file, and have the times that they were captured with. A time from
+one packet to a later one is known as long as the later one does not seem to be earlier.
+"""
+
+from __future__ import annotations
+
+import cython
+from cython.cimports.amqpsniff.null import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SET_BACK_NS = 1_000_000_000
+"""Packets of several interfaces, queues or threads are up to 3 ms out of order in 200 captures:
+this much is a clock that was set."""
+
+_SET_BACK_NS = cython.declare(cython.longlong, SET_BACK_NS)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def elapsed(begin_ns: cython.longlong, end_ns: cython.longlong) -> cython.longlong:
+    """The time between two; `NULL` where one is, or where the clock was set back between them."""
+    return NULL if begin_ns == NULL or end_ns < begin_ns else end_ns - begin_ns
+
+
+def steps_back(
+    ts_ns: cython.longlong[::1], rows: cython.Py_ssize_t, before_ns: cython.longlong
+) -> tuple[int, list[Any]]:
+    """The last time of packets, and (row, ns) where one is `SET_BACK_NS` or more before the last.
+
+    `before_ns` stands in front of the first row. A time that is not known is not positive.
+    """
+    row: cython.Py_ssize_t
+    found: list = []
+    for row in range(rows):
+        if ts_ns[row] > 0:
+            if before_ns - ts_ns[row] >= _SET_BACK_NS:
+                found.append((row, before_ns - ts_ns[row]))
+            before_ns = ts_ns[row]
+    return before_ns, found
