@@ -402,7 +402,7 @@ class Stream:
         self.first_retransmissions = self.resent = (None, None)
         self.retransmissions = self.cut_bytes = self.awaited_acks = self.acked = (0, 0)
         self.owed = self.unacknowledged = (False, False)  # the caller gives every byte at once
-        self.last_times_ns = [NO_TIME, NO_TIME]
+        self.last_times_ns, self.last_packet_numbers = [NO_TIME, NO_TIME], [0, 0]
         self.impaired = True  # it may be: the counts above tell
         self.zero_windows, self.tls = (None, None), None
         self.starts = (0, 0)  # whoever gives bytes has a connection
@@ -410,7 +410,7 @@ class Stream:
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self.packets[way] += number != self.last_packet_number  # a call may come in pieces
         self._at(number, ts_ns)
-        self.last_times_ns[way] = ts_ns
+        self.last_times_ns[way], self.last_packet_numbers[way] = ts_ns, number
         self.octets[way] += octets
 
     def _at(self, number: int, ts_ns: int) -> None:
