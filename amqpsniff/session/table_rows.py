@@ -92,7 +92,7 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
         channel.opened_packet_number,
         channel.closed_packet_number,
         channel.start_ns,
-        _end(channel.start_ns, channel.end_ns),
+        channel.end_ns if _late(channel) else _end(channel.start_ns, channel.end_ns),
         channel.mode,
         channel.prefetch_count,
         channel.published,
@@ -282,6 +282,12 @@ def _known(number: int) -> int | None:
 
 def _time(ts_ns: Any) -> int | None:
     return None if ts_ns == NULL or ts_ns <= 0 else ts_ns
+
+
+def _late(channel: Channel) -> bool:
+    """True if a channel was opened behind the close of its connection, which is its end."""
+    opened, closed = channel.opened_packet_number, channel.closed_packet_number
+    return opened is not None and closed is not None and opened > closed
 
 
 def _end(start_ns: int | None, end_ns: int | None) -> int | None:
