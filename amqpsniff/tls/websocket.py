@@ -5,7 +5,7 @@ A client asks for it with an HTTP request that names a subprotocol of AMQP, the 
 and both go on in frames (RFC 6455 §5.2). Those of a client are masked. Control frames stand between
 others and are left out, fragments follow one another. Behind a hole that is larger than the frame
 under way a segment is taken for the next boundary if a plausible frame begins it. Compressed
-messages (RFC 7692) are unpacked up to the first hole; those behind it are missing.
+messages (RFC 7692) are not unpacked: one byte may stand for a thousand.
 
 One that was joined later is known by a side's first frame, if there is a whole frame of AMQP in it.
 
@@ -15,7 +15,6 @@ Stream offsets count unwrapped bytes.
 from __future__ import annotations
 
 import re
-import zlib
 
 import cython
 
@@ -41,14 +40,6 @@ _SUBPROTOCOL = re.compile(
 )
 """`amqp` is that of OASIS's binding, `AMQPWSB10` an older one of Azure."""
 
-_DEFLATE = re.compile(rb"\r\nsec-websocket-extensions:[^\r\n]*permessage-deflate", re.IGNORECASE)
-
-MAX_INFLATED_BYTES = 1 << 24
-"""Bytes that a segment unpacks to at most; what packs more is no traffic of AMQP."""
-
-_TAIL = b"\0\0\xff\xff"
-"""What is left out at the end of each compressed message."""
-
 FEW_BYTES = 64
 """Bytes of a payload that are unmasked one by one."""
 
@@ -73,13 +64,11 @@ class Way:
         self.masked = masked
         self.offset = -1 if joined else 0
         self.lost = joined
-        self._deflates = False
-        self._inflater: Any = None
         self._in_head = not joined
         self._kept = b""
         self._left = 0
         self._mask = b""
-        self._skipped = self._packed = self._last = False
+        self._skipped = False
 
     def data(self, octets: bytes, number: int, ts_ns: int) -> None:
         """The next bytes of the direction."""
@@ -121,18 +110,9 @@ class Way:
                 if size > 2:
                     left = int.from_bytes(octets[at + 2 : at + size], "big") & _MAX_LEFT
                 skipped = octets[at] & _CONTROL
-                if self._deflates and not skipped:
-                    self._note(octets[at])
                 at += size + len(mask)
             count = min(left, end - at)
-            if not skipped and self._packed:
-                part = octets[at : at + count]
-                clear += self._unpacked(_unmasked(part, mask) if mask else part, left == count)
-                if self._inflater is None:
-                    self._put(clear, number, ts_ns)
-                    self._miss(count, number, ts_ns)
-                    clear = bytearray()
-            elif count and not skipped:
+            if count and not skipped:
                 if not mask:
                     clear += octets[at : at + count]
                 elif count < FEW_BYTES:
@@ -147,39 +127,12 @@ class Way:
         self._left, self._mask, self._skipped = left, mask, skipped
         if at < end:
             self._kept = octets[at:]
-        self._put(clear, number, ts_ns)
-
-    def deflate(self) -> None:
-        """Both sides agreed that messages may be compressed."""
-        self._deflates = True
-        self._inflater = zlib.decompressobj(-15)
-
-    def _note(self, first: int) -> None:
-        """Note what the first byte of a frame says: its message ends with it, and is packed."""
-        self._last = bool(first & 0x80)
-        if first & 0x0F:
-            self._packed = bool(first & 0x40)
-
-    def _unpacked(self, octets: bytes, ends: bool) -> bytes:
-        """The next bytes of a compressed message; `ends`: its frame ends with them."""
-        inflater = self._inflater
-        if inflater is None:
-            return b""
-        tail = _TAIL if ends and self._last else b""
-        try:
-            clear: bytes = inflater.decompress(octets + tail, MAX_INFLATED_BYTES)
-        except zlib.error:
-            self._inflater = None
-            return b""
-        if inflater.unconsumed_tail:
-            self._inflater = None
-        elif inflater.eof:  # a message may end its stream
-            self._inflater = zlib.decompressobj(-15)
-        return clear
+        if clear:
+            self.sink.put(self.index, bytes(clear), self.offset, number, ts_ns)
+            self.offset += len(clear)
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """Bytes that the capture has not."""
-        self._inflater = None
         known = min(missing, self._left)
         self._left -= known
         if self._mask and known % 4:
@@ -191,15 +144,9 @@ class Way:
             self._left, self._kept, self._in_head = 0, b"", False
             self._miss(missing - known, number, ts_ns)
 
-    def _put(self, clear: bytearray, number: int, ts_ns: int) -> None:
-        if clear:
-            self.sink.put(self.index, bytes(clear), self.offset, number, ts_ns)
-            self.offset += len(clear)
-
     def _miss(self, count: int, number: int, ts_ns: int) -> None:
-        if count:
-            self.sink.miss(self.index, count, self.offset, number, ts_ns)
-            self.offset += count
+        self.sink.miss(self.index, count, self.offset, number, ts_ns)
+        self.offset += count
 
     def _is_plausible(self, octets: bytes) -> bool:
         """True if a frame begins so, as one side of a conversation writes them."""
@@ -260,8 +207,6 @@ class WebSocketFlow:
         if not is_upgrade(request[: end + 2]):
             return False
         if answered >= 0:
-            for way in self.ways if _DEFLATE.search(answer[: answered + 2]) else ():
-                way.deflate()
             return _ANSWER.match(answer) is not None
         if answer:
             return False if len(answer) > MAX_HEAD_BYTES else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -185,39 +184,6 @@ def test_a_head_that_does_not_end(tmp_path: Path) -> None:
         talk.client(b"GET / HTTP/1.1\r\nX: " + b"y" * 200)
     talk.goodbye()
     assert frames(tmp_path, talk) == []
-
-
-def packed(*messages: bytes) -> list[bytes]:
-    """Messages as permessage-deflate compresses them, each with what the one before taught."""
-    machine = zlib.compressobj(wbits=-15)
-    each = (machine.compress(one) + machine.flush(zlib.Z_SYNC_FLUSH) for one in messages)
-    return [one[:-4] for one in each]
-
-
-def test_compressed_messages(tmp_path: Path) -> None:
-    """Whole, in fragments, beside one that is not; what follows a hole is missing."""
-    agreed = b"Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
-    first, second, third = packed(HEADER, OPEN, OPEN)
-    talk = Talk(ports=(40000, 80)).hands()
-    talk.client(REQUEST)
-    talk.server(ANSWER[:-2] + agreed)
-    talk.client(frame(first, opcode=0x42, mask=MASK))
-    halves = frame(second[:5], 0x42, fin=False, mask=MASK) + frame(second[5:], 0, mask=MASK)
-    talk.client(halves)
-    talk.client(frame(third, opcode=0x42, mask=MASK))
-    found = frames(tmp_path, talk)
-    assert [row[2] for row in found] == ["protocol-header", "open", "open"]
-
-
-def test_a_compressed_message_behind_a_hole() -> None:
-    one, other = packed(b"first" * 9, b"first" * 9)
-    rows = Rows()
-    way = Way(rows, 0, True)
-    way.deflate()
-    way.data(b"x\r\n\r\n" + frame(one, opcode=0x42, mask=MASK), 1, 1)
-    way.gap(10, 1, 1)
-    way.data(frame(other, opcode=0x42, mask=MASK), 1, 1)
-    assert rows.extra == [b"first" * 9]
 
 
 def test_one_that_was_joined_later(tmp_path: Path) -> None:
