@@ -132,11 +132,10 @@ def unread(totals: Totals, encrypted: list[dict[str, Any]]) -> str:
     """A sentence about what could not be read; empty when all could."""
     if not totals.sealed:
         return ""
-
-    reasons = {one["why"] for one in encrypted if not one["opened"]}
-    given = NO_KEYS not in reasons and len(reasons) == 1
-    why = harmless(reasons.pop()) if given else HOW
-    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {why}"
+    reasons = {one["why"] or NO_KEYS for one in encrypted if not one["opened"]}
+    why = reasons.pop() if len(reasons) == 1 else NO_KEYS
+    said = HOW if why == NO_KEYS else harmless(why)
+    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {said}"
 
 
 def show(

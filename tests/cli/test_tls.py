@@ -97,6 +97,15 @@ def test_wrong_options(options: tuple[str, str], said: str) -> None:
     assert result.err == f"amqpsniff: {said}\n"
 
 
+def test_a_server_of_tls_that_answers_plain_amqp(tmp_path: Path) -> None:
+    """An alert is all that is encrypted: nothing says why it could not be read."""
+    talk = wire.Talk(ports=(40000, 5671)).hands()
+    talk.client(b"AMQP\0\0\x09\x01")
+    talk.server(b"\x15\x03\x03\0\x02\x02\x0a")
+    found = run("connections", str(write_capture(tmp_path / "plain.pcap", talk.packets)))
+    assert "1 TLS conversation could not be read; keys come from --tls-keylog" in found.out
+
+
 def test_standard_input(tmp_path: Path) -> None:
     octets = (Path(__file__).parents[2] / "samples" / "tls12.pcapng").read_bytes()
     assert process("inspect", "-", octets=octets).out.count("basic.publish") == 10
