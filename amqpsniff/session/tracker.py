@@ -1556,7 +1556,7 @@ class Tracker:
                             self.argument_bits.clear()
                         self.argument_bits[octets] = known
                 bits = known
-                if not _consumes(session):
+                if channel is None and not _consumes(session):
                     bits &= ~CONSUMES
                 if frame.flags & FLAGS_CUT:
                     bits |= EXCLUSIVE
