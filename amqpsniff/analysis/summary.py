@@ -43,7 +43,7 @@ MISSING, DECLARATIONS = 404, ("queue.declare", "exchange.declare")
 """NOT_FOUND, and the methods that it answers only where they are passive."""
 
 LOOK_UP = "failed look-up"
-"""What such an answer is called; it is told after what are errors."""
+"""The noun for such an answer; the verdict tells it after the errors."""
 
 MAX_REASON = 300
 """Characters of a reason that are told: all of one of 0-9-1, the beginning of a stack trace."""
@@ -220,8 +220,10 @@ def _verdict(
 
 
 def _noun(error: Row) -> str:
-    """What an error is called: who asks with a passive declaration whether something is there is
-    answered so, and `diagnose` tells who makes it then from who does not.
+    """The noun for an error.
+
+    A passive declaration asks whether something is there, so a 404 to it is a failed look-up.
+    `diagnose` looks at what the client does next.
     """
     if error["reply_code"] == MISSING and error["close_method"] in DECLARATIONS:
         return LOOK_UP

@@ -227,7 +227,7 @@ class Batch:
         self._listed, self._looked, self._specs, self._noted = (), None, None, {}
         why = self.plan.why
         if is_outdated(self.folder):
-            why += "; another state of this program made the tables there, which are made anew"
+            why += "; another version of this program made the tables there, so they are made anew"
         notice(Step("plan", why=why))
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key

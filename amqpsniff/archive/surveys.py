@@ -41,7 +41,7 @@ MIN_SIZE = 50
 """A survey takes as much memory as so many conversations, beside its own."""
 
 FORM = 6
-"""Number of the layout of surveys; a survey with another number is made anew."""
+"""Version of the layout of surveys. A survey of another version is written again."""
 
 
 @dataclass

@@ -123,7 +123,7 @@ class Clock:
         return round(self._offset_ns + self._drift * (here_ns - self._origin_ns))
 
     def report(self) -> dict[str, Any]:
-        """What is known, in ns: null where one direction was not seen.
+        """The offset of the clocks and its bounds, in ns; null where one direction was not seen.
 
         If each round trip is negative, the captures are `exchanged`: the broker's is the client's.
         """

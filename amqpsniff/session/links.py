@@ -49,7 +49,7 @@ _UNDER_WAY = cython.declare(cython.longlong, UNDER_WAY_NS)
 @cython.cfunc
 @cython.exceptval(check=False)
 def ahead(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
-    """How far a serial number is ahead of another (RFC 1982); negative behind it."""
+    """The lead of a serial number over another (RFC 1982); negative where it is behind."""
     found: cython.longlong = (limit - at) & _MASK
     return found - _MASK - 1 if found >= _HALF else found
 

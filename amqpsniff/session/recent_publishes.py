@@ -44,7 +44,8 @@ class RecentPublishes:
     connection, by a number; `lost`: how many publishes came before the last loss of what the broker
     sent, by connection; `stamps`: how many came before it; `hidden`: how many came before the last
     loss of what a client sent. `heads` are the last slots by the end of their mark, `before` the
-    slot before each that has the same end; negative for none.
+    slot before each that has the same end; negative for none. Marks are hashes with a secret seed,
+    so nobody can make many that end alike.
     """
 
     count: int

@@ -686,7 +686,7 @@ class TlsConversation:
         return self._lacking()
 
     def _lacking(self) -> str:
-        """What a key log lacks of the keys."""
+        """The keys that a key log does not have, in words."""
         there = [self.secrets.find(label, self.handshake.client.random) for label in TRAFFIC]
         if self.handshake.version != TLS_1_3 or there.count(None) != 1:
             return "the key log does not have its keys"

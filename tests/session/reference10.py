@@ -409,12 +409,10 @@ class Conversation:
             one.over = True
             session.deliveries.append(one)
             return
-        settled_to = session.settled_to[side]
-        if one.first.fields.get("settled"):
-            pass
-        elif settled_to is not None and _apart(settled_to, one.id) >= 0:
+        settled_to, waits = session.settled_to[side], not one.first.fields.get("settled")
+        if waits and settled_to is not None and _apart(settled_to, one.id) >= 0:
             one.over = session.uncertain = True
-        else:
+        elif waits:
             for before in session.deliveries:
                 if before.waits and before.first.side == side and before.id == one.id:
                     self._left(before)

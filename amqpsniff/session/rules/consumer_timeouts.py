@@ -118,8 +118,9 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
 
 
 def held_words(context: RuleContext, channel: Any, tag: str) -> str:
-    """What a cancelled consumer held, to be added; empty where it held nothing, or may not be
-    cancelled for it.
+    """The deliveries that a cancelled consumer held, in words that follow its name.
+
+    Empty where it held none, or where brokers cancel no consumer for that.
     """
     known = context.memory.get(HELD, {}).get((channel.number, channel.incarnation, tag))
     return f", which {known.held}" if known else ""
