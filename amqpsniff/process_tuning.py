@@ -12,10 +12,11 @@ ARROW_MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
 """Where Arrow takes memory from, unless the environment says it. Its own allocator keeps what a row
 group of Parquet took: `export` of messages that never settle took 70 MB more, at the same speed."""
 
-OBJECTS_BETWEEN_COLLECTIONS = 400_000
-"""Objects made and not freed before Python looks for cycles, 700 by default: the engine makes none,
-and the tables few. `summary` of 17,640 short connections takes 0.42 s with 700, 0.38 s with 80,000
-and 0.37 s with this, and holds as much memory with each."""
+OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
+"""Objects made and not freed before Python looks for cycles, 700 by default: the engine makes few,
+and the tables too. `report` of 76,440 short connections takes 10 s with 700 and 7 s with this, and
+holds as much memory with each.
+"""
 
 COUNT_WHAT_IS_LEFT = ("duckdb",)
 """Modules that complain of what was not freed when the process ends."""

@@ -10,9 +10,10 @@ capture shows. Memory is bounded: where there are too many names, rare ones are 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.decode.json_objects import read_object
@@ -63,6 +64,8 @@ Section = tuple[list[Any], Callable[[Any], Facts]]
 Name = tuple[str, Any, Any]
 """`exchange` or `queue`, virtual host, name."""
 
+Read = TypeVar("Read")
+
 
 class Client(NamedTuple):
     """A client: all connections with the same name (or product) from one host."""
@@ -86,7 +89,7 @@ class Channel:
     def __init__(self) -> None:
         self.queue: str | None = None
         self.prefetch: Any = None
-        self.asked: dict[int, Facts] = {}
+        self.asked: dict[int, str | None] = {}
 
 
 _client_of = lru_cache(maxsize=1_024)(Client)
@@ -173,7 +176,7 @@ class Topology:
         self._logins: dict[str, tuple[str | None, str | None]] = {}
         self._sums = RouteSums()
         self._numbers: dict[Client, int] = {}
-        self._channels: dict[tuple[str, int], Channel] = {}
+        self._channels: OrderedDict[tuple[str, int], Channel] = OrderedDict()
 
     def add(self, table: str, batch: Any) -> None:
         """Learn from a batch of a table of `COLUMNS`; those of other tables are skipped."""
@@ -312,10 +315,8 @@ class Topology:
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
         _, named = self._logins.get(row["connection_id"], NO_LOGIN)
-        properties = arguments.get("client_properties")
-        if named is None and isinstance(properties, dict):
-            names = (peer_property(properties, one) for one in ("connection_name", "product"))
-            self._learn(row, name=next(filter(None, names), None))
+        if named is None and isinstance(arguments.get("client_properties"), dict):
+            self._learn(row, name=_own_name(row["arguments"]))
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
         self._learn(row, vhost=arguments.get("virtual_host"))
@@ -349,7 +350,7 @@ class Topology:
         known = self._channels.get(key)
         if known is None:
             if len(self._channels) >= MAX_CHANNELS:
-                del self._channels[next(iter(self._channels))]
+                self._channels.popitem(last=False)
             known = self._channels[key] = Channel()
         return known
 
@@ -372,30 +373,35 @@ class Topology:
         self._put(self.exchanges, key, _said({} if passive else arguments, EXCHANGE))
 
     def _declared_queue(self, row: Facts, arguments: Facts) -> None:
-        passive = bool(arguments.get("passive"))
-        facts = _said({} if passive else arguments, QUEUE)
-        facts["server_named"] = arguments.get("queue") == ""
-        facts["passive"] = passive
-        if row["response_packet_number"] is not None:
+        if arguments.get("queue"):
+            if _holds(row, arguments):
+                self._add_queue(row, arguments["queue"], row["arguments"])
+        elif row["response_packet_number"] is not None:
             asked = self._channel(row).asked
             if len(asked) < MAX_PENDING:
-                asked[row["response_packet_number"]] = facts
-        elif arguments.get("no_wait") and arguments.get("queue"):
-            self._add_queue(row, arguments["queue"], facts)
+                asked[row["response_packet_number"]] = row["arguments"]
 
     def _named_queue(self, row: Facts, arguments: Facts) -> None:
-        facts = self._channel(row).asked.pop(row["packet_number"], None)
-        if facts is not None and arguments.get("queue"):
-            self._add_queue(row, arguments["queue"], facts)
+        """The reply to a declaration without a name has the queue's."""
+        channel = self._channels.get((row["connection_id"], row["channel"]))
+        if channel is None or row["packet_number"] not in channel.asked:
+            return
+        asked = channel.asked.pop(row["packet_number"])
+        if arguments.get("queue"):
+            self._add_queue(row, arguments["queue"], asked)
 
-    def _add_queue(self, row: Facts, name: str, facts: Facts) -> None:
+    def _add_queue(self, row: Facts, name: str, asked: str | None) -> None:
+        """Note the queue that was declared with the arguments `asked`."""
         self._channel(row).queue = name
         key = self._vhost(row), name
         self._gone.discard(("queue", *key))
-        if facts.pop("passive") and key in self.queues:
-            return
         before = self.queues.get(key)
-        facts["server_named"] = facts["server_named"] or bool(before and before["server_named"])
+        facts = _queue_facts(asked)
+        if before is not None:
+            if _arguments(asked).get("passive"):
+                return
+            if before["server_named"]:
+                facts = facts | {"server_named": True}
         self._put(self.queues, key, facts)
 
     def _queue(self, row: Facts, arguments: Facts) -> str | None:
@@ -620,19 +626,40 @@ SETTLED = {"unsettled": False, "settled": True}
 """`no_ack` by `sender_settle_mode`; mixed says neither."""
 
 
-def _arguments(text: str | None) -> Facts:
-    """The arguments of a method, not to be changed; only field tables are dicts, as names are
-    keys. Most methods of a capture have the arguments of an earlier one.
+def _once(read: Callable[[str | None], Read]) -> Callable[[str | None], Read]:
+    """Read short arguments once, those of most methods: they have the arguments of an earlier one.
+
+    What is read of them is not to be changed.
     """
-    return _read_once(text) if text and len(text) <= MAX_REMEMBERED else _read(text)
+    read_once = lru_cache(maxsize=1_024)(read)
+
+    def remember(text: str | None) -> Read:
+        return read_once(text) if text and len(text) <= MAX_REMEMBERED else read(text)
+
+    return remember
 
 
-def _read(text: str | None) -> Facts:
+@_once
+def _arguments(text: str | None) -> Facts:
+    """The arguments of a method; only field tables are dicts, as names are keys."""
     found = read_object(text).items()
     return {name: value for name, value in found if name in TABLES or not isinstance(value, dict)}
 
 
-_read_once = lru_cache(maxsize=1_024)(_read)
+@_once
+def _own_name(text: str | None) -> str | None:
+    """The name that a client gives its connection in start-ok, else its product."""
+    properties = _arguments(text)["client_properties"]
+    names = (peer_property(properties, one) for one in ("connection_name", "product"))
+    return next(filter(None, names), None)
+
+
+@_once
+def _queue_facts(text: str | None) -> Facts:
+    """The facts of a queue in its declaration; null in a passive one."""
+    asked = _arguments(text)
+    facts = dict.fromkeys(QUEUE) if asked.get("passive") else _said(asked, QUEUE)
+    return facts | {"server_named": asked.get("queue") == ""}
 
 
 def _holds(row: Facts, arguments: Facts) -> bool:

@@ -13,6 +13,7 @@ Source: https://github.com/mozillazg/ptcpdump, internal/writer/pcapng.go and bpf
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ class ProcessReader:
     def __init__(self) -> None:
         self._capture = ""
         self._named: dict[int, Process] = {}
-        self._found: dict[str, dict[str, Process]] = {}
+        self._found: OrderedDict[str, dict[str, Process]] = OrderedDict()
 
     def read(self, batch: PacketBatch, capture: Any) -> None:
         """Read the comments of a batch's packets; `capture` is the file that they are of."""
@@ -118,7 +119,7 @@ class ProcessReader:
         if known is None or (known.may_be(named) and _nulls(named) < _nulls(known)):
             senders[sender] = named
         if len(self._found) > MAX_CONNECTIONS:
-            del self._found[next(iter(self._found))]
+            self._found.popitem(last=False)
 
 
 def _nulls(process: Process) -> int:

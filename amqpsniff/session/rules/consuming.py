@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from cython.cimports.amqpsniff.null import NULL
@@ -45,7 +46,7 @@ def declared(context: RuleContext) -> None:
     frame = context.frame
     private = frame.flags & FLAGS_CUT or b'"exclusive":true' in (frame.arguments_json or b"")
     if private and frame.queue != "":
-        _note(context, context.memory.setdefault("exclusive", {}), frame.queue, True)
+        _note(context, context.memory.setdefault("exclusive", OrderedDict()), frame.queue, True)
 
 
 def automatic(context: RuleContext) -> None:
@@ -94,7 +95,7 @@ def consumed(context: RuleContext) -> None:
 
 def judge_consumed(context: RuleContext, host: str, queue: str | None, ts_ns: int | None) -> None:
     """A host consumes from a queue."""
-    _note(context, context.shared.setdefault("consumed", {}), (host, queue), ts_ns)
+    _note(context, context.shared.setdefault("consumed", OrderedDict()), (host, queue), ts_ns)
 
 
 def lost(context: RuleContext) -> None:
@@ -105,20 +106,20 @@ def lost(context: RuleContext) -> None:
 
 def judge_unseen(context: RuleContext, host: str) -> None:
     """What a host consumes from is not known."""
-    _note(context, context.shared.setdefault("consumes lost", {}), host, True)
+    _note(context, context.shared.setdefault("consumes lost", OrderedDict()), host, True)
 
 
 def deleted(context: RuleContext) -> None:
     """Remember which queues the connection deleted itself: those cancellations are meant. None
     stands for one whose name was cut.
     """
-    _note(context, context.memory.setdefault("deleted", {}), context.frame.queue, True)
+    _note(context, context.memory.setdefault("deleted", OrderedDict()), context.frame.queue, True)
 
 
 def deleted_before(context: RuleContext) -> None:
     """queue.delete-ok whose request, with the name of the queue, is from before the capture."""
     if context.request is None:
-        _note(context, context.memory.setdefault("deleted", {}), None, True)
+        _note(context, context.memory.setdefault("deleted", OrderedDict()), None, True)
 
 
 def cancelled(context: RuleContext) -> None:
@@ -214,12 +215,12 @@ def judge_lost(
     report_at(context, place, "consumer-cancelled", detail, channel=channel)
 
 
-def _note(context: RuleContext, known: dict[Any, Any], key: Any, value: Any) -> None:
+def _note(context: RuleContext, known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     """Remember a value by key, at most `MAX_QUEUES` of them."""
     known.pop(key, None)
     known[key] = value
     if len(known) > MAX_QUEUES:
-        del known[next(iter(known))]
+        known.popitem(last=False)
         context.forget("queues")
 
 

@@ -11,6 +11,7 @@ for the same message, and how often it went round is an average over those put b
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from typing import Any
 
 from cython.cimports.amqpsniff.null import NULL
@@ -80,7 +81,7 @@ class RequeueHistory:
     """
 
     def __init__(self) -> None:
-        self.messages: dict[Any, Rounds] = {}
+        self.messages: OrderedDict[Any, Rounds] = OrderedDict()
         self.forgotten = 0
 
     def come_again(self, key: Any) -> int:
@@ -114,7 +115,7 @@ class RequeueHistory:
         known = self.messages.pop(key, None) or Rounds()
         self.messages[key] = known
         if len(self.messages) > MAX_MESSAGES:
-            del self.messages[next(iter(self.messages))]
+            self.messages.popitem(last=False)
             self.forgotten += 1
         return known
 

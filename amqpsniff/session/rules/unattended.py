@@ -9,7 +9,7 @@ known by its routes, so all of it is judged at the end, and not where frames may
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -315,12 +315,12 @@ def judge_over(
     context: RuleContext, server: str, vhost: str, names: Sequence[str], ended_ns: int, owner: str
 ) -> None:
     """Take the private queues of a connection that is over; of very many, the latest."""
-    gone = context.shared.setdefault(GONE, {})
+    gone = context.shared.setdefault(GONE, OrderedDict())
     for name in names:
         gone.pop((server, vhost, name), None)
         gone[server, vhost, name] = (ended_ns, owner)
         if len(gone) > MAX_KEPT:
-            del gone[next(iter(gone))]
+            gone.popitem(last=False)
 
 
 def _judge_private(context: RuleContext, lost: set[str]) -> None:
