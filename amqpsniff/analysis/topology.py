@@ -205,21 +205,23 @@ class Topology:
         if messages.rows:
             clients = (self._client(connection, address) for connection, address, _ in connections)
             numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
-            self._count(self._sums.add(messages, numbers))
+            self._sums.add(messages, numbers)
 
     def count_rows(self) -> None:
         """Count the messages of the rows that were added."""
-        self._count(self._sums.drain())
-
-    def _count(self, sums: Iterable[tuple[Any, ...]]) -> None:
         clients = list(self._numbers)
-        for way, number, exchange, name, counts in sums:
-            if way:
+        for way, number, exchange, name, counts in self._sums.drain():
+            if name is ...:
+                tallies = (self.routes, self.received) if way else (self.keys,)
+                for tally in tallies:
+                    tally.forgotten = True
+            elif way:
                 self._count_delivered(clients[number], exchange, name, counts)
-            elif name is ...:
-                self.published.add((clients[number], exchange), counts)
             else:
                 self.keys.add((clients[number], exchange, name), counts)
+            if not way:
+                self.published.add((clients[number], exchange), counts)
+        self.forgotten = self.forgotten or self._sums.forgotten
 
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""

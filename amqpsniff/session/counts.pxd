@@ -19,6 +19,7 @@ cdef class RouteCounter:
     cdef public long long published, published_bytes, delivered, delivered_bytes
     cdef public long long published_sized, delivered_sized
     cdef int add(self, int way, long long size) except? -1
+    cdef int merge(self, RouteCounter other) except? -1
 
 cdef class RouteCounters:
     cdef dict by_number

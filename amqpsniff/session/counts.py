@@ -474,6 +474,16 @@ class RouteCounter:
                 self.delivered_bytes += size
         return 0
 
+    def merge(self, other: RouteCounter) -> cython.int:
+        """Count what another one has counted."""
+        self.published += other.published
+        self.published_bytes += other.published_bytes
+        self.delivered += other.delivered
+        self.delivered_bytes += other.delivered_bytes
+        self.published_sized += other.published_sized
+        self.delivered_sized += other.delivered_sized
+        return 0
+
     def facts(self) -> Any:
         """The counts in the form of `TopCounts`."""
         return (

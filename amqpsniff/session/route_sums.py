@@ -19,7 +19,7 @@ from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
@@ -31,26 +31,30 @@ _FRAME = cython.declare(
          "response_packet_number")
     ),
 )  # fmt: skip
-_MAX_SUMS = cython.declare(cython.longlong, 2 * MAX_NAMES)
+_MAX_KEPT = cython.declare(cython.longlong, 3 * MAX_NAMES // 2)
+_MAX_SUMS = cython.declare(cython.longlong, 4 * MAX_NAMES)
 
 
 @cython.cclass
 class RouteSums:
-    """Messages and bytes by client, exchange, and routing key (published) or queue (delivered)."""
+    """Messages and bytes by client, exchange, and routing key (published) or queue (delivered).
+
+    Of very many names the rarer ones are forgotten, as `TopCounts` does, and counted without a
+    name; `forgotten` says that some were not even counted.
+    """
 
     numbers: dict[Any, Any]
     sums: dict[Any, Any]
+    forgotten = cython.declare(cython.bint, visibility="public")
 
     def __init__(self) -> None:
         self.numbers = {}
         self.sums = {}
+        self.forgotten = False
 
     @cython.ccall
-    def add(self, messages: MessageRows, clients: list[Any]) -> Iterable[tuple[Any, ...]]:
-        """Count rows of messages; `clients` are numbers, by the code of a connection.
-
-        Gives what was counted, as `drain` does, once there are very many names; else nothing.
-        """
+    def add(self, messages: MessageRows, clients: list[Any]) -> cython.int:
+        """Count rows of messages; `clients` are numbers, by the code of a connection."""
         row: cython.longlong
         way: cython.int
         name: cython.int
@@ -82,29 +86,49 @@ class RouteSums:
                 if known is None:
                     known = self.sums[key] = RouteCounter()
             known.add(way, messages.sent(row))
-        return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else ()
+        if len(self.sums) + len(self.numbers) > _MAX_SUMS:
+            self._forget_rare()
+        return 0
 
     def drain(self) -> Iterator[tuple[Any, ...]]:
-        """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`); what was
-        published with any routing key is under an ellipsis, last.
+        """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`); the name
+        is an ellipsis for those that were forgotten, which come last.
         """
         texts: list = [None, *self.numbers]
         counted: RouteCounter
-        total: RouteCounter
-        totals: dict = {}
         sums: dict = self.sums
         self.numbers, self.sums = {}, {}
-        for (way, client, exchange, name), counted in sums.items():
-            if way == 0:
-                total = totals.get((client, exchange))
-                if total is None:
-                    total = totals[client, exchange] = RouteCounter()
-                total.published += counted.published
-                total.published_bytes += counted.published_bytes
-                total.published_sized += counted.published_sized
-            yield way, client, texts[exchange], texts[name], counted.facts()
-        for (client, exchange), total in totals.items():
-            yield 0, client, texts[exchange], ..., total.facts()
+        for is_last in (False, True):
+            for (way, client, exchange, name), counted in sums.items():
+                if (name is None) == is_last:
+                    named = ... if is_last else texts[name]
+                    yield way, client, texts[exchange], named, counted.facts()
+
+    @cython.cfunc
+    def _forget_rare(self) -> cython.int:
+        """Keep the more frequent names; `numbers` are only those of texts that are needed."""
+        counted: RouteCounter
+        known: RouteCounter
+        texts: list = [None, *self.numbers]
+        kept: dict = {}
+        numbers: dict = {}
+        ranked: list = sorted(self.sums.items(), key=_by_messages)
+        for place, ((way, client, *named), counted) in enumerate(ranked):
+            if place >= MAX_NAMES:
+                named[1] = None
+            exchange, name = (
+                numbers.setdefault(texts[one], len(numbers) + 1) if one else one for one in named
+            )
+            key = way, client, exchange, name
+            known = kept.get(key)
+            if known is not None:
+                known.merge(counted)
+            elif len(kept) < _MAX_KEPT:
+                kept[key] = counted
+            else:
+                self.forgotten = True
+        self.sums, self.numbers = kept, numbers
+        return 0
 
     @cython.cfunc
     def _numbers_of(self, words: Vocabulary) -> list[Any]:
@@ -115,6 +139,12 @@ class RouteSums:
         for code in range(words.count):
             found.append(numbers.setdefault(words.text(code), len(numbers) + 1))
         return found
+
+
+def _by_messages(item: tuple[Any, RouteCounter]) -> int:
+    """Orders names with counts: those with most messages first."""
+    counted: RouteCounter = item[1]
+    return -(counted.published + counted.delivered)
 
 
 @cython.ccall

@@ -267,6 +267,26 @@ def test_connections_and_channels_beyond_the_limit(
     assert found["forgotten"] is True
 
 
+def test_messages_with_a_routing_key_each_are_counted(tmp_path: Path) -> None:
+    """Of very many keys the rarer ones are not listed, and what had them counts."""
+    talk = wire.Talk(step_ns=0).hands()
+    script = "c.handshake vhost=shop\nc.C1: channel.open\nc.S1: channel.open-ok"
+    script += "\nc.C1: basic.publish exchange=x routing_key=00000 | body=10"
+    *before, publish = Script(script).packets
+    for packet in before:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    numbers = [*range(1, 90_001), 7, 7]
+    for at in range(0, len(numbers), 500):
+        keys = (b"%05d" % number for number in numbers[at : at + 500])
+        talk.client(b"".join(publish.octets.replace(b"00000", key) for key in keys))
+    result = read(write_capture(tmp_path / "keys.pcap", talk.packets))
+    (publisher,) = result["publishers"]
+    assert (publisher["published"], publisher["bytes"]) == (90_002, 900_020)
+    assert (publisher["routing_keys"][0], publisher["routing_key_count"]) == ("00007", None)
+    (exchange,) = result["exchanges"]
+    assert (exchange["exchange"], exchange["published"]) == ("x", 90_002)
+
+
 def test_consumers_of_amqp_1_0() -> None:
     """Links on which the broker sends; those of which nothing is settled beforehand, and one."""
     found = read(SAMPLES.parent / "tests/captures/amqp10/rabbit_outcomes.pcap")
