@@ -25,7 +25,7 @@ from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
-from amqpsniff.process_tuning import raise_gc_threshold
+from amqpsniff.process_tuning import raise_gc_threshold, skip_exit_gc
 from amqpsniff.spark_jobs.errors import tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spec import DIALECTS, READINGS
@@ -259,4 +259,5 @@ if __name__ == "__main__":
     from amqpsniff.spark_jobs.batch import main as installed
 
     raise_gc_threshold()
+    skip_exit_gc()
     sys.exit(installed())

@@ -234,22 +234,26 @@ def carry_out(spec: TaskSpec) -> Done:
     tables = [table for table in spec.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
-    file = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
-    linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
-    for log in (file.sightings, linkables.linkables):
-        log.most = min(log.most, spec.held_rows)
+    seen = linkables = None
+    if "findings" in spec.tables:
+        seen = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
+    if spec.links:
+        linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
+    left = [one for one in (seen, linkables) if one is not None]
+    for one in left:
+        one.log.most = min(one.log.most, spec.held_rows)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
         opener=spec.opener,
         watch=lambda packets: heartbeat(packets, sum(rows.values())),
-        sightings=file.sightings, linkables=linkables.linkables if spec.links else None,
+        sightings=seen and seen.log, linkables=linkables and linkables.log,
         parts=spec.parts, objects=objects,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         if objects is not None:
             stack.enter_context(objects)
-        stack.enter_context(file)
-        stack.enter_context(linkables)
+        for one in left:
+            stack.enter_context(one)
         places = {"messages": UNLINKED} if spec.links else {}
         days = _Days(folder, spec.key, stack, places)
         with BackgroundWriter(days.add) if spec.beside else contextlib.nullcontext(days.add) as add:
@@ -263,7 +267,8 @@ def carry_out(spec: TaskSpec) -> Done:
         return Done("", b"", run.lost, dealt)
     result = TaskResult.of(spec.key, run)
     result.base, result.seed = spec.base, spec.seed
-    result.sighted, result.linkable = file.sighted, linkables.sighted
+    result.sighted = seen and seen.sighted
+    result.linkable = linkables and linkables.sighted
     result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
     result.dealt_bytes = spec.parts.octets if spec.parts else 0
     octets = result.to_bytes()
