@@ -404,9 +404,9 @@ class Batch:
         there = {name: one.size for name, one in self.folder.files().items()}
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
-        cost = self._cost()
-        more: dict[str, Any] = {"cost": cost, "frameworks": self.frameworks}
-        write_manifest(self.folder, self.inputs, self.plan.files, files, rows, **more)
+        write_manifest(
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks
+        )
         tidy(
             self.folder, {name for names in files.values() for name in names} | self._kept(), files
         )
