@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary, run_here
-from amqpsniff.archive.batch_reports import is_here, make_here, write_page
+from amqpsniff.archive.batch_reports import make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
+from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import CaptureError, FilterError
 from amqpsniff.options import Options
 from amqpsniff.process_tuning import raise_gc_threshold, skip_exit_gc
@@ -96,7 +97,7 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
             raise CaptureError(_unreadable(batch))
         if names:
             master = str(spark.master if spark else given.master)
-            here = master.startswith("local") and is_here(batch.folder)
+            here = master.startswith("local") and not is_remote(batch.folder.name)
 
             def by_spark() -> SparkSession:
                 nonlocal spark

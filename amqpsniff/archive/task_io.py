@@ -46,8 +46,6 @@ SIGHTINGS = "_work/sightings"
 
 LINKABLES = "_work/linkables"
 
-DAY_NS = 86_400_000_000_000
-
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 """The date of rows without a time, in the spelling that readers take for null."""
 
@@ -335,31 +333,19 @@ class _Days:
 
 
 def by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:
-    """The rows of a batch by the date of their time."""
+    """The rows of a batch by the date of their time; those of none have `NO_DATE`."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    times = batch.column(column)
-    ends = pc.min_max(times)
-    least, most = ends["min"].as_py(), ends["max"].as_py()
-    if least is None:
-        return [(NO_DATE, batch)]
-    if not times.null_count and least // DAY_NS == most // DAY_NS:
-        return [(_date(least // DAY_NS), batch)]
-    days = [None if time is None else time // DAY_NS for time in times.to_pylist()]
-    parts = []
-    for day in dict.fromkeys(days):
-        rows = [at for at, one in enumerate(days) if one == day]
-        parts.append((NO_DATE if day is None else _date(day), batch.take(rows)))
-    return parts
-
-
-def _date(day: int) -> str:
-    from datetime import date, timedelta
-
-    try:
-        return str(date(1970, 1, 1) + timedelta(days=day))
-    except OverflowError:
-        return NO_DATE
+    days = batch.column(column).cast(pa.timestamp("ns")).cast(pa.date32())
+    dates = days.unique()
+    found = dates.to_pylist() or [None]
+    if len(found) == 1:
+        return [(str(found[0] or NO_DATE), batch)]
+    places = pc.index_in(days, value_set=dates)
+    return [
+        (str(day or NO_DATE), batch.filter(pc.equal(places, at))) for at, day in enumerate(found)
+    ]
 
 
 MAX_WAITING = 4
