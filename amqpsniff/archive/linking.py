@@ -51,7 +51,9 @@ DIGEST_DIGITS = 8
 
 
 class LinkablesFile(WitnessFile):
-    """A file of what links need to know; `log` is what the task is to be given."""
+    """A file of what links need to know."""
+
+    log: LinkLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
         super().__init__(folder, name, lambda one: number_columns(one, LOG_NUMBERS), ("line",))

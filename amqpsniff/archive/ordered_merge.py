@@ -43,9 +43,12 @@ class Sighted:
 class WitnessFile:
     """Writes what a task sees to a file of a folder, if it is anything; a context manager.
 
+    `log` of a subclass is what the task is to be given.
     `columns` makes the columns of a row group, of which `unlike` hardly ever repeat. `sighted` says
     at the end what there is, None for nothing.
     """
+
+    log: EventLog
 
     def __init__(
         self,

@@ -33,7 +33,9 @@ _PLACE_TYPES = {"channel_number": "int32"}
 
 
 class SightingsFile(WitnessFile):
-    """A file of sightings; `log` is what the task is to be given."""
+    """A file of sightings."""
+
+    log: MessageLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
         super().__init__(folder, name, _columns, _UNLIKE)

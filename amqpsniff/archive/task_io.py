@@ -237,20 +237,18 @@ def carry_out(spec: TaskSpec) -> Done:
         seen = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
     if spec.links:
         linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
-    left = [one for one in (seen, linkables) if one is not None]
-    for one in left:
-        one.log.most = min(one.log.most, spec.held_rows)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
         opener=spec.opener,
         watch=lambda packets: heartbeat(packets, sum(rows.values())),
-        sightings=seen and seen.log, linkables=linkables and linkables.log,
+        sightings=seen.log if seen else None, linkables=linkables.log if linkables else None,
         parts=spec.parts, objects=objects,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         if objects is not None:
             stack.enter_context(objects)
-        for one in left:
+        for one in filter(None, (seen, linkables)):
+            one.log.most = min(one.log.most, spec.held_rows)
             stack.enter_context(one)
         places = {"messages": UNLINKED} if spec.links else {}
         days = _Days(folder, spec.key, stack, places)
@@ -265,8 +263,8 @@ def carry_out(spec: TaskSpec) -> Done:
         return Done("", b"", run.lost, dealt)
     result = TaskResult.of(spec.key, run)
     result.base, result.seed = spec.base, spec.seed
-    result.sighted = seen and seen.sighted
-    result.linkable = linkables and linkables.sighted
+    result.sighted = seen.sighted if seen else None
+    result.linkable = linkables.sighted if linkables else None
     result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
     result.dealt_bytes = spec.parts.octets if spec.parts else 0
     octets = result.to_bytes()
