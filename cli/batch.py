@@ -23,11 +23,8 @@ from amqpsniff.subprocess_env import safe_environment
 
 from .completions import listed, words
 from .entry import FAILED, USAGE, complain
-from .options import TABLES, Decoding, at_least, offer, one_of, spread
+from .options import TABLES, Decoding, at_least, offer, spread
 from .reading import keylog
-
-WRITERS = ("direct", "spark")
-FORMATS = ("parquet", "delta", "iceberg")
 
 JOB = "amqpsniff.spark_jobs.batch"
 
@@ -37,11 +34,11 @@ OWN = "amqpsniff: "
 REFUSED = "amqpsniff-batch: error: "
 """How the job begins a line that says what is wrong with its arguments."""
 
-TELLING = ("[DATA_SOURCE_NOT_FOUND]", "All masters are unresponsive")
-"""What a line of Spark's has that says enough: a format or a cluster that is not there."""
+TELLING = "All masters are unresponsive"
+"""What a line of Spark's has that says enough: a cluster that is not there."""
 
-_CLASSES = re.compile(r"^: \S*(?:Exception|Error): |^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
-"""What stands before it: classes of exceptions, or the time and the part of Spark."""
+_ORIGIN = re.compile(r"^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
+"""What stands before it: the time and the part of Spark."""
 
 MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
@@ -67,9 +64,6 @@ MAX_TOLD = 15
 
     Spark:
         --master URL: Spark master. Default: a Spark in this machine, on all its cores. [default]
-        --writer W: direct: workers write Parquet, what is done is not done again. spark: DataFrames
-            are written, in the format of --format. [default]
-        --format F: With --writer spark: {FORMATS}. [default]
 """)
 def batch(
     inputs: list[str],
@@ -85,8 +79,6 @@ def batch(
     frameworks: bool = False,
     storage: str = "{}",
     master: str = "local[*]",
-    writer: Annotated[str, one_of(WRITERS, "no writer {}")] = WRITERS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Write the tables of an archive as Parquet, with Spark.
 
@@ -104,8 +96,8 @@ def batch(
         raise UsageError("--output is empty; name a folder for the tables")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
-        "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],
-        "--format": [format_], "--progress": ["json"], "--report": report, "--port": decoding.port,
+        "--table-dialect": [decoding.table_dialect], "--storage": [storage],
+        "--progress": ["json"], "--report": report, "--port": decoding.port,
         "--tls-key": decoding.tls_key, "--tls-keylog": _given(keylog(decoding.tls_keylog)),
         "--dialect": _given(decoding.dialect), "--packs": decoding.packs,
     }  # fmt: skip
@@ -187,9 +179,9 @@ def _explain(said: IO[bytes], code: int) -> int:
             "kept: run it again"
         )
         return FAILED
-    telling = [line for line in lines if any(one in line for one in TELLING)]
+    telling = [line for line in lines if TELLING in line]
     if telling:
-        complain(f"the Spark job failed: {_CLASSES.sub('', telling[0])}")
+        complain(f"the Spark job failed: {_ORIGIN.sub('', telling[0])}")
         return FAILED
     complain("the Spark job failed; it said:")
     worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]

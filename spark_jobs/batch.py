@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary, run_here
-from amqpsniff.archive.batch_reports import is_here, make_here, write_page
+from amqpsniff.archive.batch_reports import make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
-from amqpsniff.errors import CaptureError, FilterError, UsageError
+from amqpsniff.capture.formats import is_remote
+from amqpsniff.errors import CaptureError, FilterError
 from amqpsniff.options import Options
-from amqpsniff.process_tuning import raise_gc_threshold
+from amqpsniff.process_tuning import raise_gc_threshold, skip_exit_gc
 from amqpsniff.spark_jobs.errors import tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spec import DIALECTS, READINGS
@@ -37,11 +38,6 @@ if TYPE_CHECKING:
 
 START_SECONDS = 1.5
 """Shortest start of Spark; files are surveyed meanwhile."""
-
-WRITERS = ("direct", "spark")
-
-FORMAT = "parquet"
-"""The format of the direct writer."""
 
 LOG = logging.getLogger("amqpsniff.batch")
 
@@ -82,8 +78,6 @@ def _run(given: argparse.Namespace, say: Say) -> int:
     check_master(given.master)
     for name in given.report:
         find(name)
-    if given.writer != "spark" and given.format != FORMAT:
-        raise UsageError(f"--format {given.format} needs --writer spark")
     with _batch(given) as batch:
         return _run_batch(batch, given, say)
 
@@ -92,25 +86,18 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     from .session import session
 
     names = [*made_of(batch.frameworks)] if given.html else given.report
-    direct = given.writer == WRITERS[0]
     batch.find()  # report a wrong name before Spark starts
     spark = None
-    if not (direct and given.master and batch.is_done()):
+    if not (given.master and batch.is_done()):
         spark = _start(given, say, batch.look)
     try:
-        if direct:
-            summary = _written(spark, batch, say)
-        else:
-            from .dataframe_writer import write_frames
-
-            say({"stage": "frames"})
-            summary = write_frames(session(), batch, given.format)
+        summary = _written(spark, batch, say)
         say({"summary": asdict(summary)})
         if summary.unreadable_files == summary.files:
             raise CaptureError(_unreadable(batch))
         if names:
             master = str(spark.master if spark else given.master)
-            here = master.startswith("local") and is_here(batch.folder)
+            here = master.startswith("local") and not is_remote(batch.folder.name)
 
             def by_spark() -> SparkSession:
                 nonlocal spark
@@ -133,7 +120,7 @@ def _start(
     say({"stage": "spark"})
     with ThreadPoolExecutor(1) as beside:
         looking = beside.submit(look, START_SECONDS)
-        spark = context(given.master, "amqpsniff batch", given.writer == WRITERS[0])
+        spark = context(given.master, "amqpsniff batch", brief=True)
         looking.result()
     spark.setLogLevel("ERROR")
     return spark
@@ -247,8 +234,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--report", action="append", default=[], metavar="NAME", help="may be repeated")
     add("--html", action="store_true", help="write all reports to DIR/report.html")
     add("--rows", type=int, default=20, help="rows of a report that are shown")
-    add("--writer", choices=WRITERS, default=WRITERS[0])
-    add("--format", default=FORMAT, help="with --writer spark: parquet, delta, iceberg …")
     add("--task-bytes", type=int, default=TASK_BYTES)
     add("--progress", choices=("none", "json"), default="none")
     return parser
@@ -259,4 +244,5 @@ if __name__ == "__main__":
     from amqpsniff.spark_jobs.batch import main as installed
 
     raise_gc_threshold()
+    skip_exit_gc()
     sys.exit(installed())

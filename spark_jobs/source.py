@@ -227,10 +227,6 @@ class Reading:
             manifest = manifest_of(Folder(base, self.options.storage))
         if manifest is None:
             return None
-        if "format" in manifest:
-            raise UsageError(
-                f'{base} was written by Spark: read it by format("{manifest["format"]}")'
-            )
         return [Written(base, name) for name in manifest["tables"].get(self.table, ())]
 
     def rows(self, share: Share | Written) -> Iterator[pa.RecordBatch]:

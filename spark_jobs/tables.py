@@ -55,9 +55,7 @@ def read_table(
     whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
     chosen = whole if columns is None else StructType([whole[name] for name in columns])
     files = [f"{base}/{name}" for name in manifest["tables"].get(table, ())]
-    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
-        rows = spark.read.format(manifest["format"]).load(f"{base}/{table}")
-    elif not files:
+    if not files:
         rows = spark.createDataFrame([], chosen)
     elif storage or _PATTERN.search(base) or not java_knows(spark, base):
         told = {"table": table, "storageOptions": json.dumps(dict(storage or {}))}

@@ -39,7 +39,7 @@ from .listing import Listed, list_captures
 from .lock import FolderLock
 from .merging import merge_findings
 from .output_folder import claim, form_of_rows, is_outdated, tidy, without_own, write_manifest
-from .plan import KEY_DIGITS, TASK_BYTES, Plan, make_plan
+from .plan import KEY_DIGITS, TASK_BYTES, Plan, Task, make_plan
 from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
 from .surveys import (
@@ -143,8 +143,7 @@ class Batch:
         task_bytes: int = TASK_BYTES,
     ) -> None:
         self.inputs = list(inputs)
-        self.given = options or Options()
-        self.options = carried(self.given)
+        self.options = carried(options or Options())
         self.tables = tuple(dict.fromkeys(tables))
         self.storage = dict(storage or {})
         for table in self.tables:
@@ -270,16 +269,12 @@ class Batch:
         wanted = self.tables if self.frameworks else ()
         columns = {one: batch_schema(one, frameworks=True).names for one in wanted}
         rows = min(ROWS, max(MIN_ROWS, HELD_ROWS // max(self.plan.buckets, 1)))
-        specs = []
-        for task in self.plan.tasks:
-            base = task.key(salt)
-            place = (self.tables, self.folder)
-            more: dict[str, Any] = {"links": self.links, "columns": columns, "held_rows": rows}
-            more["opener"] = Opener(self.storage)
-            specs.append(
-                TaskSpec(task, base + mark, base, options, *place, seed=self._seed, **more)
-            )
-        return specs
+        order = TaskSpec(
+            Task([]), "", "", options, self.tables, self.folder, seed=self._seed,
+            links=self.links, columns=columns, held_rows=rows, opener=Opener(self.storage),
+        )  # fmt: skip
+        bases = [(task, task.key(salt)) for task in self.plan.tasks]
+        return [replace(order, task=task, key=base + mark, base=base) for task, base in bases]
 
     def _readers(self, todo: Sequence[TaskSpec]) -> tuple[list[TaskSpec], list[TaskSpec]]:
         """The tasks that read captures, some of which deal out packets, and those to which they do.
@@ -404,9 +399,9 @@ class Batch:
         there = {name: one.size for name, one in self.folder.files().items()}
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
-        cost = self._cost()
-        more: dict[str, Any] = {"cost": cost, "frameworks": self.frameworks}
-        write_manifest(self.folder, self.inputs, self.plan.files, files, rows, **more)
+        write_manifest(
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks
+        )
         tidy(
             self.folder, {name for names in files.values() for name in names} | self._kept(), files
         )

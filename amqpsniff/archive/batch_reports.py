@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import DUCKDB_SETUP, OPERATIONS, Report, bucket_for, find
-from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import UsageError
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.tables import plain
@@ -95,13 +94,10 @@ class Result:
         return [[plain(value) for value in row.values()] for row in rows]
 
 
-def is_here(folder: Folder) -> bool:
-    """True if `make_here` can make reports of a batch: its files are on this machine."""
-    return not is_remote(folder.name) and "format" not in (manifest_of(folder) or {})
-
-
 def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> Result:
-    """Make a report by DuckDB; raises UsageError for a report that is not there."""
+    """Make a report by DuckDB, of files on this machine; raises UsageError for a report that is not
+    there.
+    """
     import pyarrow as pa
 
     from amqpsniff.analysis.report_tables import schema

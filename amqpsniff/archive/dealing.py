@@ -320,20 +320,10 @@ class DealtCapture:
 
 def _chunks(part: Part, folder: Folder) -> Iterator[list[tuple[int, bytes]]]:
     """The blocks of a part as (packets, unpacked bytes), some at a time."""
-    chunk: list[tuple[int, bytes]] = []
-    size = 0
-    for one in _blocks(part, folder):
-        chunk.append(one)
-        size += len(one[1])
-        if size >= READ_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    yield chunk
-
-
-def _blocks(part: Part, folder: Folder) -> Iterator[tuple[int, bytes]]:
     import pyarrow as pa
 
+    chunk: list[tuple[int, bytes]] = []
+    size = 0
     with folder.open(object_name(part.source)) as file:
         for offset, length in part.ranges:
             held = min(length, READ_BYTES)
@@ -341,7 +331,12 @@ def _blocks(part: Part, folder: Folder) -> Iterator[tuple[int, bytes]]:
             while head := octets.read(BLOCK.size):
                 packed, packets, plain = BLOCK.unpack(head)
                 unpacked = _codec().decompress(octets.read(packed), plain, asbytes=True)
-                yield packets, unpacked
+                chunk.append((packets, unpacked))
+                size += plain
+                if size >= READ_BYTES:
+                    yield chunk
+                    chunk, size = [], 0
+    yield chunk
 
 
 def _codec() -> Any:

@@ -24,7 +24,8 @@ from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
 from .filesystem import Folder
-from .ordered_merge import Sighted, WitnessFile, buffer_of, in_order, number_columns, ordinals
+from .ordered_merge import Sighted, WitnessFile, in_order, number_columns, ordinals
+from .surveys import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,11 +51,13 @@ DIGEST_DIGITS = 8
 
 
 class LinkablesFile(WitnessFile):
-    """A file of what links need to know; `linkables` is what the task is to be given."""
+    """A file of what links need to know."""
+
+    log: LinkLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
         super().__init__(folder, name, lambda one: number_columns(one, LOG_NUMBERS), ("line",))
-        self.linkables = LinkLog(seed, self.add)
+        self.log = LinkLog(seed, self.add)
 
 
 def with_ordinals(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
@@ -100,7 +103,7 @@ def link_all(
     left = {task: one.rows for task, one in enumerate(files.values())}
     relinking = DistributedLinker()
     for table in in_order([*files.values()], folder.open, captures, LOG_NUMBERS):
-        relinking.feed({name: buffer_of(table[name]) for name in COLUMNS}, table.num_rows)
+        relinking.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
         for task, rows in _by_task(relinking).items():
             if task not in writers:
                 writers[task] = LinksFile(folder, keys[task])

@@ -82,23 +82,18 @@ class Locked(OutputError):
 class FolderLock:
     """A run's lock: `acquire` it, `check` it before what counts is changed, `release` it.
 
-    Its lock files are in the folder `place` of `folder`.
+    Its lock file, `name`, is in the folder `place` of `folder`.
     """
 
     def __init__(self, folder: Folder, place: str = LOCKS) -> None:
         self._folder = folder
         self._place = place
-        self._name = f"{place}/{uuid.uuid4().hex}.json"
+        self.name = f"{place}/{uuid.uuid4().hex}.json"
         self._owner = Owner.current()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._taken = False
         self._dead: list[str] = []
-
-    @property
-    def name(self) -> str:
-        """The name of its lock file."""
-        return self._name
 
     def is_taken(self) -> bool:
         """True if another run has it or asks for it."""
@@ -113,13 +108,13 @@ class FolderLock:
         try:
             while others := self._others():
                 asks, name, owner = min(others, key=itemgetter(0, 1))
-                if not asks or name < self._name:
+                if not asks or name < self.name:
                     raise Locked(self._refusal(owner))
                 time.sleep(ASK_SECONDS)
             self._write(has=True)
         except BaseException:
             with contextlib.suppress(OSError):
-                self._folder.delete(self._name)
+                self._folder.delete(self.name)
             raise
         for name in self._dead:
             self._folder.delete(name)
@@ -131,7 +126,7 @@ class FolderLock:
         """Raise OutputError where a lock that was taken is another run's by now."""
         if not self._taken:
             return
-        if self._folder.read(self._name) is None:
+        if self._folder.read(self.name) is None:
             raise OutputError(
                 f"{self._folder.name}: another run has begun there, for this one stood still for "
                 "too long; what it has done is lost, start it again"
@@ -147,23 +142,23 @@ class FolderLock:
             if self._taken:
                 self._taken = False
                 with contextlib.suppress(OSError):
-                    self._folder.delete(self._name)
+                    self._folder.delete(self.name)
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEW_SECONDS):
             with self._lock, contextlib.suppress(OSError, OutputError):
-                if self._ended.is_set() or self._folder.read(self._name) is None:
+                if self._ended.is_set() or self._folder.read(self.name) is None:
                     return
                 self._write(has=True)
 
     def _write(self, *, has: bool) -> None:
         facts = {"has": has, "renewed_ns": time.time_ns(), "owner": asdict(self._owner)}
-        self._folder.write(self._name, json.dumps(facts).encode())
+        self._folder.write(self.name, json.dumps(facts).encode())
 
     def _others(self) -> list[LockFile]:
         """Lock files of other runs that live."""
         changed = {name: one.mtime_ns for name, one in self._folder.files(self._place).items()}
-        now = changed.pop(self._name, None)  # as the file system's clock says, if it says so
+        now = changed.pop(self.name, None)  # as the file system's clock says, if it says so
         found = []
         self._dead = []
         for name, changed_ns in changed.items():

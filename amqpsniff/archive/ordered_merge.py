@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -30,19 +30,25 @@ RISING = ("number", "seen_number", "message", "packet_number", "ts_ns", "seen_ns
 
 @dataclass
 class Sighted:
-    """A file that a task has written, its number of rows, and when the first one was."""
+    """A file that a task has written, its number of rows, when the first one was, and the captures
+    that numbers in it stand for.
+    """
 
     name: str
     rows: int
     first_ns: int
+    captures: list[str]
 
 
 class WitnessFile:
     """Writes what a task sees to a file of a folder, if it is anything; a context manager.
 
+    `log` of a subclass is what the task is to be given.
     `columns` makes the columns of a row group, of which `unlike` hardly ever repeat. `sighted` says
     at the end what there is, None for nothing.
     """
+
+    log: EventLog
 
     def __init__(
         self,
@@ -73,7 +79,9 @@ class WitnessFile:
         batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         if self._writer is None:
             sink = self._stack.enter_context(self._folder.create(self._name))
-            self.sighted = Sighted(self._name, 0, batch.column("ts_ns")[0].as_py())
+            self.sighted = Sighted(
+                self._name, 0, batch.column("ts_ns")[0].as_py(), witness.captures
+            )
             self._writer = self._open(sink, batch.schema)
             self._stack.callback(self._writer.close)
         self._writer.write_batch(batch)
@@ -96,19 +104,13 @@ class WitnessFile:
 
 
 def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
-    """When each row was, and further columns of integers; indexes of captures as their names."""
+    """When each row was, and further columns of integers, as they are: not copied."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    rows = witness.rows
     columns = {}
     for name in [*ORDER, *names]:
-        storage = bytes(memoryview(getattr(witness, name).storage)[: 8 * rows])
-        columns[name] = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(storage)])
-    captures = pa.array(map(bytes_of, witness.captures), pa.binary())
-    for name in {"capture", "seen_in"} & columns.keys():
-        codes = pc.if_else(pc.less(columns[name], 0), None, columns[name])
-        columns[name] = captures.take(codes)
+        storage = pa.py_buffer(getattr(witness, name).storage)
+        columns[name] = pa.Array.from_buffers(pa.int64(), witness.rows, [None, storage])
     return columns
 
 
@@ -120,21 +122,22 @@ def ordinals(first: int, count: int) -> pa.Array:
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count), start=first - 1)
 
 
-def bytes_of(capture: str) -> bytes:
-    """The name of a capture, which need not be text."""
-    return capture.encode(errors="surrogateescape")
-
-
 class _Lane:
     """A file that is being read: `held` are rows that were read and wait for their time."""
 
     def __init__(
-        self, task: int, sighted: Sighted, open_file: Open, ranks: pa.Array, names: Sequence[str]
+        self,
+        task: int,
+        sighted: Sighted,
+        open_file: Open,
+        ranks: Mapping[str, int],
+        names: Sequence[str],
     ) -> None:
+        import pyarrow as pa
         from pyarrow import parquet
 
         self._task = task
-        self._ranks = ranks
+        self._ranks = pa.array([*(ranks.get(one, -1) for one in sighted.captures), -1], pa.int64())
         self._names = [*ORDER, *names]
         self._left = sighted.rows
         self._rows = 0
@@ -169,9 +172,10 @@ class _Lane:
         import pyarrow.compute as pc
 
         read = self._file.read_row_group(next(self._groups), columns=self._names)
-        ranks = pc.index_in(read["capture"], value_set=self._ranks)
         at = read.column_names.index("capture")
-        read = read.set_column(at, "capture", pc.fill_null(ranks, -1))
+        last = pa.scalar(len(self._ranks) - 1)
+        known = pc.if_else(pc.less(read["capture"], 0), last, read["capture"])
+        read = read.set_column(at, "capture", pc.take(self._ranks, known))
         read = read.append_column("row", ordinals(self._rows, read.num_rows))
         self._rows += read.num_rows
         task = pa.repeat(pa.scalar(self._task, pa.int64()), read.num_rows)
@@ -199,7 +203,7 @@ def in_order(
     """
     import pyarrow as pa
 
-    ranks = pa.array(map(bytes_of, dict.fromkeys(captures)), pa.binary())
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(captures))}
     places = sorted(range(len(sighted)), key=lambda at: sighted[at].first_ns)
     waiting = deque((at, sighted[at]) for at in places)
     lanes: list[_Lane] = []
@@ -216,12 +220,3 @@ def in_order(
         if opening:
             lanes.append(_Lane(*waiting.popleft(), open_file, ranks, names))
         lanes = [lane for lane in lanes if lane.fill(None if opening else limit)]
-
-
-def buffer_of(column: pa.ChunkedArray) -> Any:
-    """A column of integers as a buffer of them."""
-    import pyarrow as pa
-
-    chunk = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    begin = chunk.offset * 8
-    return memoryview(chunk.buffers()[1])[begin : begin + 8 * len(chunk)].cast("q")

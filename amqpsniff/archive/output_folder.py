@@ -112,28 +112,17 @@ def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
             folder.delete(name)
 
 
-def clear(folder: Folder, tables: Iterable[str]) -> None:
-    """Let nothing count any more, and delete the files of some tables."""
-    folder.delete(MANIFEST)
-    for table in tables:
-        for name in folder.names(table):
-            folder.delete(name)
-
-
 def write_manifest(
     folder: Folder,
     inputs: Sequence[str],
     captures: Iterable[Surveyed],
     files: Mapping[str, Iterable[str]],
     rows: Mapping[str, int],
-    form: str | None = None,
-    cost: Mapping[str, Any] | None = None,
-    *,
-    frameworks: bool = False,
+    cost: Mapping[str, Any],
+    frameworks: bool,
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
-    `form` is that of tables that Spark has written and reads as a whole: their files are not named.
     `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
     columns that packs fill.
     """
@@ -141,10 +130,9 @@ def write_manifest(
         "form": form_of_rows(),
         "version": __version__,
         "inputs": list(inputs),
-        **({"format": form} if form else {}),
         "tables": {table: sorted(names) for table, names in files.items()},
         "rows": rows,
-        **(cost or {}),
+        **cost,
         "frameworks": frameworks,
         "captures": [_told(one) for one in captures],
     }

@@ -21,7 +21,8 @@ from amqpsniff.session.rules.requeueing import POISON, poison_words
 from amqpsniff.tables.batches import integer_array
 
 from .filesystem import Folder
-from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
+from .ordered_merge import Open, Sighted, WitnessFile, in_order, number_columns
+from .surveys import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,11 +33,13 @@ _PLACE_TYPES = {"channel_number": "int32"}
 
 
 class SightingsFile(WitnessFile):
-    """A file of sightings; `sightings` is what the task is to be given."""
+    """A file of sightings."""
+
+    log: MessageLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
         super().__init__(folder, name, _columns, _UNLIKE)
-        self.sightings = MessageLog(seed, self.add)
+        self.log = MessageLog(seed, self.add)
 
 
 def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
@@ -65,7 +68,7 @@ def review_sightings(
     """Add to a log what all sightings together show; gives what went over them."""
     review = MessageReplay()
     for table in in_order(sighted, open_file, captures, NUMBERS):
-        review.feed({name: buffer_of(table[name]) for name in COLUMNS}, table.num_rows)
+        review.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
     for found in _worded(review, sighted, open_file):
         log.add(found)
     return review
@@ -128,7 +131,7 @@ def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) 
     for _, seen, row, word, found in told:
         place = texts[seen.task][seen.channel]
         found.detail = word(texts[seen.task][row])
-        found.capture = texts[seen.task][row]["seen_in"].decode(errors="surrogateescape")
+        found.capture = sighted[seen.task].captures[texts[seen.task][row]["seen_in"]]
         found.channel = place["channel_number"]
         for name in ("connection_id", "client", "server"):
             setattr(found, name, place[name])

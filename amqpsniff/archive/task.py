@@ -71,7 +71,7 @@ class TaskRun:
         self.lost: list[Finding] = []
         self._opener = opener
         self._watch = watch
-        self._sightings = sightings if "findings" in tables else None
+        self._sightings = sightings
         self._linkables = linkables
         self._parts = parts
         self._objects = objects
@@ -144,7 +144,8 @@ class TaskRun:
         yield from self._rows(pipeline.rest())
         yield from self._records(pipeline)
         self.found = pipeline.findings()
-        self.records = pipeline.log.recorded or self.records
+        # out of the engine, whose parts know each other: it is not freed before Python looks
+        self.records, pipeline.log.recorded = pipeline.log.recorded or self.records, None
 
     def _rows(self, taken: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         for rows in taken:

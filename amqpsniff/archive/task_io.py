@@ -46,8 +46,6 @@ SIGHTINGS = "_work/sightings"
 
 LINKABLES = "_work/linkables"
 
-DAY_NS = 86_400_000_000_000
-
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 """The date of rows without a time, in the spelling that readers take for null."""
 
@@ -234,22 +232,24 @@ def carry_out(spec: TaskSpec) -> Done:
     tables = [table for table in spec.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
-    file = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
-    linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
-    for log in (file.sightings, linkables.linkables):
-        log.most = min(log.most, spec.held_rows)
+    seen = linkables = None
+    if "findings" in spec.tables:
+        seen = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
+    if spec.links:
+        linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
         opener=spec.opener,
         watch=lambda packets: heartbeat(packets, sum(rows.values())),
-        sightings=file.sightings, linkables=linkables.linkables if spec.links else None,
+        sightings=seen.log if seen else None, linkables=linkables.log if linkables else None,
         parts=spec.parts, objects=objects,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         if objects is not None:
             stack.enter_context(objects)
-        stack.enter_context(file)
-        stack.enter_context(linkables)
+        for one in filter(None, (seen, linkables)):
+            one.log.most = min(one.log.most, spec.held_rows)
+            stack.enter_context(one)
         places = {"messages": UNLINKED} if spec.links else {}
         days = _Days(folder, spec.key, stack, places)
         with BackgroundWriter(days.add) if spec.beside else contextlib.nullcontext(days.add) as add:
@@ -263,7 +263,8 @@ def carry_out(spec: TaskSpec) -> Done:
         return Done("", b"", run.lost, dealt)
     result = TaskResult.of(spec.key, run)
     result.base, result.seed = spec.base, spec.seed
-    result.sighted, result.linkable = file.sighted, linkables.sighted
+    result.sighted = seen.sighted if seen else None
+    result.linkable = linkables.sighted if linkables else None
     result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
     result.dealt_bytes = spec.parts.octets if spec.parts else 0
     octets = result.to_bytes()
@@ -330,31 +331,19 @@ class _Days:
 
 
 def by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:
-    """The rows of a batch by the date of their time."""
+    """The rows of a batch by the date of their time; those of none have `NO_DATE`."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    times = batch.column(column)
-    ends = pc.min_max(times)
-    least, most = ends["min"].as_py(), ends["max"].as_py()
-    if least is None:
-        return [(NO_DATE, batch)]
-    if not times.null_count and least // DAY_NS == most // DAY_NS:
-        return [(_date(least // DAY_NS), batch)]
-    days = [None if time is None else time // DAY_NS for time in times.to_pylist()]
-    parts = []
-    for day in dict.fromkeys(days):
-        rows = [at for at, one in enumerate(days) if one == day]
-        parts.append((NO_DATE if day is None else _date(day), batch.take(rows)))
-    return parts
-
-
-def _date(day: int) -> str:
-    from datetime import date, timedelta
-
-    try:
-        return str(date(1970, 1, 1) + timedelta(days=day))
-    except OverflowError:
-        return NO_DATE
+    days = batch.column(column).cast(pa.timestamp("ns")).cast(pa.date32())
+    dates = days.unique()
+    found = dates.to_pylist() or [None]
+    if len(found) == 1:
+        return [(str(found[0] or NO_DATE), batch)]
+    places = pc.index_in(days, value_set=dates)
+    return [
+        (str(day or NO_DATE), batch.filter(pc.equal(places, at))) for at, day in enumerate(found)
+    ]
 
 
 MAX_WAITING = 4

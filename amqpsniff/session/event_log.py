@@ -68,7 +68,7 @@ class EventLog:
         self.over = False
         self.most = ROWS
         for name in [*ORDER, *numbers]:
-            column: Integers = Integers()
+            column: Integers = Integers(nulls=False)
             column.reserve(ROWS)
             setattr(self, name, column)
 

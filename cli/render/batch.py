@@ -35,7 +35,6 @@ STAGES = {
     "plan": "Planning",
     "tasks": "Decoding",
     "links": "Linking messages",
-    "frames": "Spark writes tables",
     "tables": "Writing what is about the whole",
     "report": "Making reports",
     "page": "Writing the page",

@@ -167,8 +167,8 @@ def by_tasks(
         folder = Folder(scratch)
         for number, task in enumerate(plan.tasks):
             with SightingsFile(folder, f"{number}.parquet", 1) as file:
-                file.sightings.most = MAX_SIGHTINGS
-                run = TaskRun(task, options, tables, sightings=file.sightings)
+                file.log.most = MAX_SIGHTINGS
+                run = TaskRun(task, options, tables, sightings=file.log)
                 for table, batch in run.batches():
                     made[table] += rows_of(pa.Table.from_batches([batch]))
             result = TaskResult.of("", run)

@@ -32,11 +32,11 @@ def _write(folder: Folder, name: str, keys: list[Key]) -> Sighted:
     peer = SimpleNamespace(began=True, name=lambda: ("1", "c:1", "s:2"))
     channel = Channel(Session(peer, CAPTURES[0], 0), ChannelSlot(1), CAPTURES[0], True)
     with SightingsFile(folder, name, 5) as file:
-        file.sightings.most = MAX
+        file.log.most = MAX
         for ts_ns, capture, number in keys:
-            file.sightings.at(CAPTURES[capture], number, ts_ns)
-            file.sightings.note(COUNTED, channel, 5, 0, number, ts_ns, None, None)
-        file.sightings.finish()
+            file.log.at(CAPTURES[capture], number, ts_ns)
+            file.log.note(COUNTED, channel, 5, 0, number, ts_ns, None, None)
+        file.log.finish()
     assert file.sighted is not None
     assert file.sighted.rows == len(keys)
     return file.sighted
@@ -66,7 +66,7 @@ def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: i
 
 def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
     with SightingsFile(Folder(str(tmp_path)), "none.parquet", 5) as file:
-        file.sightings.finish()
+        file.log.finish()
     assert file.sighted is None
     assert not list(tmp_path.iterdir())
     assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, NUMBERS))

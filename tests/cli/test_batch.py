@@ -56,20 +56,8 @@ def test_names_that_begin_with_a_dash(told: Any) -> None:
     assert (parsed.report, parsed.dialect, parsed.rows) == (["churn"], None, 20)
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (
-            ": org.apache.spark.SparkClassNotFoundException: [DATA_SOURCE_NOT_FOUND] no delta",
-            "[DATA_SOURCE_NOT_FOUND] no delta",
-        ),
-        (
-            "26/11/23 09:05:02 ERROR StandaloneSchedulerBackend: All masters are unresponsive!",
-            "All masters are unresponsive!",
-        ),
-    ],
-)
-def test_a_line_of_sparks_that_says_enough(line: str, said: str, tmp_path: Path) -> None:
+def test_a_line_of_sparks_that_says_enough(tmp_path: Path) -> None:
+    line = "26/11/23 09:05:02 ERROR StandaloneSchedulerBackend: All masters are unresponsive!"
     (tmp_path / "pyspark").mkdir()
     fails = f"raise SystemExit({'Traceback, at length' + chr(10) + line!r})"
     (tmp_path / "pyspark" / "__init__.py").write_text(fails)
@@ -78,7 +66,7 @@ def test_a_line_of_sparks_that_says_enough(line: str, said: str, tmp_path: Path)
         env=environment(PYTHONPATH=str(tmp_path)), timeout=PATIENCE, text=True,
     )  # fmt: skip
     assert done.returncode == 3
-    assert done.stderr == f"amqpsniff: the Spark job failed: {said}\n"
+    assert done.stderr == "amqpsniff: the Spark job failed: All masters are unresponsive!\n"
 
 
 def test_no_module_comes_from_the_folder_one_is_in(told: Any, tmp_path: Path) -> None:

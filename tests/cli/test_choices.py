@@ -41,7 +41,7 @@ ARGUMENTS: dict[str, list[str]] = {
 
 CLOSED = {
     "--dialect", "--table-dialect", "--reader", "--time", "--format", "--table", "--tables",
-    "--report", "--finding", "--fail-on", "--only", "--writer", "--color", "--ignore",
+    "--report", "--finding", "--fail-on", "--only", "--color", "--ignore",
     "--severity", "--for", "--by",
 }  # fmt: skip
 """Options with a list of words."""

@@ -25,8 +25,6 @@ LIVE = {
 BATCH = {
     "--output=": "--output is empty; name a folder for the tables",
     "--output= ": "--output is empty; name a folder for the tables",
-    "--output=t --format=csv": "no format `csv` here; there are parquet, delta, iceberg",
-    "--output=t --writer=none": "no writer `none`; there are direct, spark",
 }
 
 

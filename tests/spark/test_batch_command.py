@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import pytest
 
 from amqpsniff.archive import Batch
 from amqpsniff.spark_jobs import reports
-from tests.archive.splits import by_one_engine, deal, packets_of, rows_of
+from tests.archive.splits import by_one_engine
 from tests.archive.tables import everything, manifest, written_rows
 from tests.waiting import PATIENCE, wait_for
 
@@ -144,7 +143,6 @@ def test_what_makes_no_sense_is_one_line(
         ([capture, "--report", "weather"], 2, "no report `weather`"),
         ([capture, "--tables", "letters"], 2, "no table `letters`"),
         ([capture, "--storage", "{"], 2, "no JSON object"),
-        ([capture, "--format", "delta"], 2, "--format delta needs --writer spark"),
         ([capture, "--master", "lokal"], 2, "no Spark master `lokal`"),
         ([capture, "--master", "local[0]"], 2, "no Spark master `local[0]`"),
         ([capture, "--master", "local[two]"], 2, "no Spark master `local[two]`"),
@@ -157,10 +155,6 @@ def test_what_makes_no_sense_is_one_line(
         assert said.err.count("\n") == 1
         assert said.out == ""
         assert not Path(output).exists()
-    made = amqpsniff("batch", capture, "-o", output, "--writer", "quill", COLUMNS="400")
-    assert made.returncode == 2
-    assert "quill" in made.stderr
-    assert made.stderr.count("\n") == 1
 
 
 def test_a_job_may_hold_as_many_files_as_any_process_of_the_user(tmp_path: Path) -> None:
@@ -210,45 +204,3 @@ def test_a_java_that_cannot_start_spark(samples: Path, tmp_path: Path) -> None:
     assert made.returncode == 2
     assert f"{java} did not start Spark, which needs Java 17 or later" in made.stderr
     assert made.stderr.count("\n") == 1
-
-
-def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
-    from amqpsniff.spark_jobs.dataframe_writer import write_frames
-    from amqpsniff.spark_jobs.reports import Config, make
-
-    capture, output = tmp_path / "kombu.pcap.gz", tmp_path / "out"
-    shutil.copy2(samples / capture.name, capture)
-    (tmp_path / "none.pcap").write_bytes(b"these are no packets")
-    config = Config((str(output),))
-    Batch([str(capture)], str(output)).run()
-    traffic = make(spark, "traffic", config).table.to_pylist()
-    assert traffic
-    tables = ["messages", "findings"]
-    for _ in range(2):  # the tables are below what is read
-        summary = write_frames(spark, Batch([str(tmp_path)], str(output), tables=tables), "parquet")
-        assert (summary.files, summary.bad_files, summary.unreadable_files) == (2, 1, 1)
-    alone = by_one_engine([capture], ("messages", "findings"))
-    assert summary.rows["messages"] == len(alone["messages"])
-    assert summary.bytes > 10_000
-    assert list((output / "messages").glob("capture_date=2026-*/*.parquet"))
-    assert not list(output.glob("frames/**/*.parquet"))
-    assert make(spark, "traffic", config).table.to_pylist() == traffic
-    assert make(spark, "quality", config).table.column("error")[0].as_py() == "capture-unreadable"
-    Batch([str(capture)], str(output)).run()
-    assert written_rows(output, "messages") == alone["messages"]
-    assert make(spark, "traffic", config).table.to_pylist() == traffic
-
-
-def test_the_writer_of_spark_with_links(spark: Any, samples: Path, tmp_path: Path) -> None:
-    from amqpsniff.spark_jobs.dataframe_writer import write_frames
-
-    paths = deal(packets_of([samples / "aiopika_rpc.pcap"]), tmp_path, random.Random(2), 4)
-    batch = Batch(
-        map(str, paths), str(tmp_path / "out"), tables=["messages"], links=True, task_bytes=9_000
-    )
-    for _ in range(2):
-        summary = write_frames(spark, batch, "parquet")
-        alone = by_one_engine(paths, ("messages",), links=True)["messages"]
-        assert summary.rows["messages"] == len(alone)
-        made = spark.read.parquet(str(tmp_path / "out" / "messages")).drop("capture_date")
-        assert rows_of(made.toArrow()) == alone

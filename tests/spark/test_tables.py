@@ -104,7 +104,7 @@ def test_what_is_done_needs_no_spark(
     output = tmp_path / "tables"
     Batch([str(cut)], str(output)).run()
 
-    def never(*_: Any) -> None:
+    def never(*_: Any, **__: Any) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr("amqpsniff.spark_jobs.session.context", never)
