@@ -72,7 +72,8 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
 class _Words:
     """The strings that the codes of a column stand for, each once.
 
-    A dictionary that had a string twice would be written to Parquet as if it were none. `places`
+    A dictionary that had a string twice would be written to Parquet as if it were none, or with
+    bytes behind it that nobody wrote. `places`
     are other codes in place of the column's, None where those are right.
     """
 
@@ -140,13 +141,7 @@ class _Columns:
         if name in self._vocabularies:
             return self._coded(name, storage, bitmap, nulls)
         if name in self._words:
-            if nulls == self._rows:
-                return self._nulls(_ENCODED)
-            words = self._words[name]
-            if words.places is not None:
-                storage = bitmaps.recoded(storage, self._rows, words.places)
-            codes = self._array(pa.int32(), storage, bitmap, nulls)
-            return pa.DictionaryArray.from_arrays(codes, words.strings, safe=False)
+            return self._said(self._words[name], storage, bitmap, nulls)
         if name == "timestamp":
             storage = bitmaps.microseconds(storage, self._rows)
         elif kind == pa.bool_():
@@ -165,10 +160,21 @@ class _Columns:
         if nulls == self._rows:
             return self._nulls(_ENCODED)
         vocabulary = self._vocabularies[name]
-        offsets, octets = vocabulary.entries()
-        strings = _array(pa.string(), vocabulary.count, 0, None, offsets, octets)
+        entries = vocabulary.entries()
+        if entries is None:
+            return self._said(_Words(vocabulary.texts()), storage, bitmap, nulls)
+        strings = _array(pa.string(), vocabulary.count, 0, None, *entries)
         codes = self._array(pa.int32(), storage, bitmap, nulls)
         return pa.DictionaryArray.from_arrays(codes, strings, safe=False)
+
+    def _said(self, words: _Words, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
+        """A column of codes of words."""
+        if nulls == self._rows:
+            return self._nulls(_ENCODED)
+        if words.places is not None:
+            storage = bitmaps.recoded(storage, self._rows, words.places)
+        codes = self._array(pa.int32(), storage, bitmap, nulls)
+        return pa.DictionaryArray.from_arrays(codes, words.strings, safe=False)
 
     def _take(self, source: str, column: Any) -> tuple[Any, Any, int]:
         """Storage, bitmap and number of nulls of a column of numbers."""
