@@ -36,6 +36,7 @@ cdef class Tracker:
     cdef public object on_silence
     cdef public bint in_message_row
     cdef public long long now_row, late_row
+    cdef public Session ending
     cdef public tuple loss_moment
     cdef public FrameRows frames
     cdef public dict exchanges

@@ -460,6 +460,7 @@ class Tracker:
     in_message_row: cython.bint
     now_row: int
     late_row: int
+    ending: Session
     loss_moment: tuple[Any, ...]
     limits: Any
     consumers_known: int
@@ -547,7 +548,7 @@ class Tracker:
         self.frames = None
         self.captures = []
         self.now_row = -1
-        self.loss_moment = None
+        self.ending = self.loss_moment = None
         self.words = None
         self.exchanges = {}
         self.exchange_counts = array("q")
@@ -980,6 +981,7 @@ class Tracker:
     def end(self, connection: Connection) -> cython.int:
         """A connection is over, or the capture is: what is open stays as it is."""
         session: Session = connection.session or self._begin(connection)
+        self.ending = session
         if self.rules_enabled:
             tcp = connection.conversation
             if connection.last_capture is not None:
@@ -997,7 +999,7 @@ class Tracker:
         self.slots -= session.slot_count
         if self.wants_connections:
             self.connections.append(connection_values(session, self.packs))
-        connection.session = None
+        connection.session = self.ending = None
         for known in session.handshake.values():
             self.forget(known)
         return 0

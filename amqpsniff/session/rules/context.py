@@ -176,7 +176,7 @@ class RuleContext:
         if known is None:
             session: Session = self.session
             connection: Connection = session.connection
-            if self.frame is None and not self.facts:
+            if self.tracker.ending is session:
                 known = order_of_end(connection.conversation, session.capture)
             else:
                 now = self.tracker.now()
