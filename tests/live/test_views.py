@@ -31,7 +31,7 @@ from amqpsniff.plan import Plan
 from tests.archive.splits import packets_of, write_pcap
 from tests.capture.build import pcap_header, pcap_record
 from tests.decode.amqp10.truth import capture
-from tests.session.script import Script, wired
+from tests.session.script import Script, written
 from tests.tcp.wire import IPV4_LINK, Talk
 
 Row = dict[str, Any]
@@ -318,13 +318,7 @@ def test_names_of_two_virtual_hosts_are_told_apart(tmp_path: Path) -> None:
     shown = []
     for vhosts in ("a", "ab"):
         texts = [f"{name}.{line.format(name)}" for name in vhosts for line in lines]
-        octets = pcap_header(link=IPV4_LINK)
-        for _, packet in wired(Script("\n".join(texts))):
-            seconds, rest = divmod(packet.ts_ns, 10**9)
-            octets += pcap_record("<", seconds, rest // 1000, packet.octets)
-        path = tmp_path / vhosts
-        path.write_bytes(octets)
-        found = figures_at(path).exchanges
+        found = figures_at(written(Script("\n".join(texts)), tmp_path / vhosts)).exchanges
         shown.append([(row["vhost"], row["exchange"], row["published"]) for row in found])
         head, *_ = EXCHANGES.grid(found, None).lines(80, Paint(colour=False))
         assert ("vhost" in head) == (len(vhosts) > 1)
