@@ -464,7 +464,8 @@ class Census:
             return
         self.ended += 1
         closed_by = connection.conversation.ended if session is None else session.closed_by
-        self.unclean += closed_by in UNCLEAN
+        met = session is not None and session.newest is not None
+        self.unclean += met and closed_by in UNCLEAN
         octets = session.handshake_json("connection.start-ok") if session is not None else None
         if octets is not None:
             self.said[octets] = self.said.get(octets, 0) + 1
@@ -518,12 +519,12 @@ class Census:
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
         `routes` as `TopCounts` by virtual host, exchange and routing key, `queues` by virtual
-        host and name, `depths` as (messages, consumers, time or
-        `NULL`) by queue, as the broker said last where a client declared it, else of links
-        (`consume`), `errors` as dicts, `clients` by `CLIENT`, `connections` as
-        (`ConnectionCounters`, decoder's connection, session), the largest first, `counted`: the
-        number of all of which a frame was counted, `unclean`: the number of those that ended
-        without a close, `whole`: whether all channels and all times of those were counted.
+        host and name, `depths` as (messages, consumers, time or `NULL`) by queue, as the broker
+        said last where a client declared it, else of links (`consume`), `errors` as dicts,
+        `clients` by `CLIENT`, `connections` as (`ConnectionCounters`, decoder's connection,
+        session), the largest first, `counted`: the number of all of which a frame was counted,
+        `unclean`: the number of those with a method that ended without a close, `whole`: whether
+        all channels and all times of those were counted.
         """
         self._name()
         self._name_others()

@@ -100,6 +100,21 @@ def test_names_of_two_virtual_hosts_are_two(monkeypatch: pytest.MonkeyPatch) -> 
     ]  # fmt: skip
 
 
+def test_a_client_of_tls_at_a_plain_port_leaves_nothing_open() -> None:
+    """The broker answers with its header and ends TCP: nobody had a connection to close."""
+    counts = Census()
+    joined = Pipeline(Options(), Plan((), census=counts))
+    talk = wire.Talk().hands()
+    talk.client(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(32))
+    talk.server(b"AMQP\0\0\x09\x01")
+    talk.server(flags=wire.RST | wire.ACK)
+    for packet in talk.packets:
+        joined.feed(wire.batch([packet]))
+    joined.finish()
+    facts = counts.facts()
+    assert (facts["counted"], facts["unclean"]) == (1, 0)
+
+
 def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """By name as they come, but not without end."""
     monkeypatch.setattr(census, "MAX_OTHERS", 2)
