@@ -33,7 +33,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
-from amqpsniff.session.method_frame import read, read_reason
+from amqpsniff.session.method_frame import read_reason
 from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES, peer_property
 from amqpsniff.spec.amqp010 import overhead_bytes
 
@@ -116,6 +116,7 @@ class Census:
     rates: list[Any]
     routes: Any
     queues: Any
+    opened: dict[Any, Any]
     vhosts: dict[Any, Any]
     words: Any
     flows: RouteCounters
@@ -154,7 +155,7 @@ class Census:
         self.rates = [None] * count
         self.routes = TopCounts()
         self.queues = TopCounts()
-        self.vhosts = {None: 0}
+        self.opened, self.vhosts = {None: 0}, {None: 0}
         self.words = None
         self.flows = RouteCounters()
         self.by_queue = RouteCounters()
@@ -267,7 +268,7 @@ class Census:
         said = frames.arguments.bytes_of(row)
         if name is None or said is None:
             return
-        queue = (_vhost(connection.session), name)
+        queue = (self._vhost(connection), name)
         if queue in self.depths or len(self.depths) < MAX_NAMES:
             self.depths[queue] = said, frames.ts_ns.values[row]
 
@@ -293,7 +294,7 @@ class Census:
         """
         if self._is_of_others(connection):
             return
-        queue = (_vhost(connection.session), name)
+        queue = (self._vhost(connection), name)
         known = self.consumed.get(queue)
         if known is None:
             if len(self.consumed) >= MAX_NAMES:
@@ -395,7 +396,7 @@ class Census:
             if messages.connection.values[row] != code:
                 code = messages.connection.values[row]
                 connection = connections[code]
-                vhost = self._vhost_number(connection)
+                vhost = self._vhost(connection)
                 counts = self.wanted is None or self.wanted(*connection.name())
             if not counts:
                 continue
@@ -434,15 +435,25 @@ class Census:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _vhost_number(self, connection: Connection) -> cython.longlong:
+    def _vhost(self, connection: Connection) -> cython.longlong:
         """The number of a connection's virtual host, which is known before its first message."""
         volume: ConnectionCounters = self._volume(connection)
         if volume.vhost < 0:
-            name = _vhost(connection.session)
-            if len(self.vhosts) < MAX_VHOSTS:
-                self.vhosts.setdefault(name, len(self.vhosts))
-            volume.vhost = self.vhosts.get(name, 0)
+            session = connection.session
+            opened = None if session is None else session.handshake_json("connection.open")
+            number = self.opened.get(opened)
+            volume.vhost = self._open(opened) if number is None else number
         return volume.vhost
+
+    def _open(self, opened: Any) -> Any:
+        """The number of the virtual host of a new connection.open; 0 if there are too many."""
+        name = read_object(opened).get("virtual_host")
+        if not isinstance(name, str):
+            return 0
+        if len(self.opened) >= MAX_VHOSTS:
+            return self.vhosts.get(name, 0)
+        number = self.opened[opened] = self.vhosts.setdefault(name, len(self.vhosts))
+        return number
 
     def _name(self) -> None:
         """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
@@ -528,8 +539,11 @@ class Census:
         """
         self._name()
         self._name_others()
-        depths = {name: (of[2], of[1], of[3]) for name, of in self.consumed.items()}
-        for name, (octets, ts_ns) in self.depths.items():
+        depths, vhosts = {}, list(self.vhosts)
+        for (vhost, queue), of in self.consumed.items():
+            depths[vhosts[vhost], queue] = of[2], of[1], of[3]
+        for (vhost, queue), (octets, ts_ns) in self.depths.items():
+            name = (vhosts[vhost], queue)
             found = _DEPTH.search(octets)
             if found is not None:
                 depths[name] = int(found[1]), int(found[2]), ts_ns
@@ -556,11 +570,3 @@ class Census:
             "unclean": self.unclean,
             "whole": self.channel < 0 and not self.bounded,
         }
-
-
-def _vhost(session: Any) -> Any:
-    """The virtual host of a session's connection; None while it is not known."""
-    if session is None or not session.handshake:
-        return None
-    vhost = read(session.handshake_json("connection.open")).get("virtual_host")
-    return vhost if isinstance(vhost, str) else None

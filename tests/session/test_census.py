@@ -96,7 +96,7 @@ def test_names_of_two_virtual_hosts_are_two(monkeypatch: pytest.MonkeyPatch) -> 
     assert whole == {(vhost, *name): 1 for vhost in vhosts for name in ("ea", "eb", "fa")}
     assert list(facts["queues"].counts) == [(vhost, "q") for vhost in vhosts]
     assert [(*names, depth) for names, (depth, *_) in facts["depths"].items()] == [
-        ("a", "q", 7), ("b", "q", 7), ("c", "q", 7),
+        ("a", "q", 7), ("b", "q", 7), (None, "q", 7),
     ]  # fmt: skip
 
 
