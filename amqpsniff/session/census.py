@@ -539,17 +539,18 @@ class Census:
         """
         self._name()
         self._name_others()
-        depths, vhosts = {}, list(self.vhosts)
+        depths: dict[Any, Any] = {}
+        vhosts = list(self.vhosts)
         for (vhost, queue), of in self.consumed.items():
             depths[vhosts[vhost], queue] = of[2], of[1], of[3]
         for (vhost, queue), (octets, ts_ns) in self.depths.items():
-            name = (vhosts[vhost], queue)
+            named = (vhosts[vhost], queue)
             found = _DEPTH.search(octets)
             if found is not None:
-                depths[name] = int(found[1]), int(found[2]), ts_ns
+                depths[named] = int(found[1]), int(found[2]), ts_ns
             else:
                 said = read_object(octets)
-                depths[name] = said.get("message_count"), said.get("consumer_count"), ts_ns
+                depths[named] = said.get("message_count"), said.get("consumer_count"), ts_ns
         by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count
