@@ -316,12 +316,20 @@ class CapturePage:
         published = [_number("published"), _size("published_bytes", "bytes published")]
         delivered = [_number("delivered"), _size("delivered_bytes", "bytes delivered")]
         keys = [_exchange("exchange"), _word("routing_key", "routing key")]
+        sections = ("exchanges", "queues", "routing_keys")
+        vhosts = {row["vhost"] for key in sections for row in self._summary[key]["rows"]}
+        vhost = [_word("vhost")] if len(vhosts) > 1 else []
         tables = [
-            _named(self._summary[key], columns, title)
-            for key, columns, title in (
-                ("exchanges", [_exchange("exchange"), *published, *delivered], "Exchanges"),
-                ("queues", [_word("queue"), *delivered], "Queues"),
-                ("routing_keys", [*keys, *published, *delivered], "Routing keys"),
+            _named(self._summary[key], [*vhost, *columns], title)
+            for key, columns, title in zip(
+                sections,
+                (
+                    [_exchange("exchange"), *published, *delivered],
+                    [_word("queue"), *delivered],
+                    [*keys, *published, *delivered],
+                ),
+                ("Exchanges", "Queues", "Routing keys"),
+                strict=True,
             )
         ]
         most = max(

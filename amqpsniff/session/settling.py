@@ -271,6 +271,9 @@ class Settler:
         if not channel.numbering and (tag >= channel.next_number or (multiple and tag == 0)):
             times: MessageTimes = channel.own_times()
             times.unknown_confirm_number = number
+            late: cython.bint = elapsed(times.last_publish_ns, ts_ns) >= LATE_CONFIRM_NS
+            if late and outcome == CONFIRMED and self.emitter is not None:
+                self.emitter.emit("confirmed-unknown", channel, number, ts_ns, None)
         if self.recent_latencies is not None and not channel.known and not channel.numbered:
             return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:

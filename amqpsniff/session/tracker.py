@@ -144,6 +144,7 @@ from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.owing import silence_before
 from amqpsniff.session.rules.occasions import (
+    BEATS,
     OLDEST,
     PAUSED_NS,
     PROVISIONAL,
@@ -1483,6 +1484,10 @@ class Tracker:
             sent = session.last_sent = LastSent()
         sent.note(kind, method, number)
         if channel == 0:
+            if frames.frame_type.values[row] == _HEARTBEAT:
+                since, beats = session.memory.get(BEATS, (NULL, 0))
+                beats = beats + 1 if since == session.last_server_ns else 1
+                session.memory[BEATS] = session.last_server_ns, beats
             return 0
         if slot is None or slot.number != channel:
             slot = session.slot(channel)

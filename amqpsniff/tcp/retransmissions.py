@@ -155,7 +155,8 @@ class History:
         """Hold a segment against the chain that ends in row `last`.
 
         Gives `CONFLICT` if bytes it has in common with one of them differ, plus `SAME_PACKET` if
-        it is another copy of one of them.
+        it is another copy of one of them. Farther back than is remembered it is a copy, too, if its
+        identification is before that of the newest: what is sent again comes after it.
         """
         result: cython.int = 0
         number: cython.longlong = last
@@ -164,6 +165,8 @@ class History:
         stop: cython.longlong
         there: cython.longlong
         _step: cython.longlong
+        forgotten: cython.bint = True
+        newest: cython.longlong = -1
         self.sent_number = self.sent_ns = -1
         for _step in range(self.segments):
             if number < 0 or number + ROWS < self.head:
@@ -171,6 +174,8 @@ class History:
             row = (number & (ROWS - 1)) * FIELDS
             if seen - self.table[row + 5] > self.octets:
                 break
+            if newest < 0:
+                newest = self.table[row + 7]
             number = self.table[row]
             there = self.table[row + 3]
             if there == offset and self.table[row + 4] == length:
@@ -179,6 +184,7 @@ class History:
             first = max(offset, there)
             stop = min(offset + length, there + self.table[row + 4])
             if stop <= offset:
+                forgotten = False
                 break  # it was delivered before these bytes, and so were all before it
             if first < stop:
                 self.sent_number, self.sent_ns = self.table[row + 8], self.table[row + 6]
@@ -188,6 +194,9 @@ class History:
                 there = position + first - offset
                 if old != octets[there : there + stop - first]:
                     result |= CONFLICT
+        if forgotten and self.sent_number < 0 and self.identification > 0 and newest > 0:
+            if 0 < (newest - self.identification) & 0xFFFF < 0x8000:
+                result |= SAME_PACKET
         return result
 
 

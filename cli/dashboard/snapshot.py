@@ -107,7 +107,7 @@ class Pictures:
         now = time.monotonic()
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
-            figures.tick()
+            figures.tick(watch.quiet_ns())
             self.operations.tick(now)
             self._verdict = self._judge()
         statistics = watch.source.statistics()

@@ -8,7 +8,7 @@ from itertools import repeat, zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, named
 
 from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
@@ -56,6 +56,11 @@ def packet_text(row: Mapping[str, Any], several: bool) -> str:
 
 METHOD = partial(Words, style="method")
 NAME = partial(Words, style="name")
+
+
+def several_vhosts(vhosts: Iterable[str | None]) -> tuple[Column, ...]:
+    """The column of virtual hosts, which names are in; none where there is only one."""
+    return (("*vhost", "vhost", named),) if len(set(vhosts)) > 1 else ()
 
 
 def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:

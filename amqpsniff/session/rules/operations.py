@@ -13,7 +13,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import Rule, where
 from amqpsniff.session.rules.format import name_at, number_of, route
-from amqpsniff.session.rules.peers import client_of
+from amqpsniff.session.rules.peers import client_of, handshake
 from amqpsniff.session.rules.shared_state import apart
 from amqpsniff.units import octets
 
@@ -125,7 +125,9 @@ def _opens(context: RuleContext) -> None:
         since, count = context.ts_ns, 0
     context.memory["channels opened"] = (since, count + 1) if count else since
     if count + 1 == MANY_CHANNELS:
-        detail = f"{MANY_CHANNELS} channels opened within a second"
+        allowed = handshake(context, "connection.tune-ok").get("channel_max")
+        most = f"; the negotiated channel-max allows {allowed}" if allowed else ""
+        detail = f"{MANY_CHANNELS} channels opened within a second{most}"
         RuleContext(context.tracker, context.session, None, context.number, context.ts_ns).report(
             "resource-bomb", detail
         )

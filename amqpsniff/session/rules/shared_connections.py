@@ -180,7 +180,7 @@ def _report(context: RuleContext, count: int, idle: int, more: str = "", verb: s
         return False
     if context.complete:
         allowed = handshake(context, "connection.tune-ok").get("channel_max")
-        most = ", as many as channel-max allows" if count == allowed else ""
+        most = "; the negotiated channel-max allows no more" if count == allowed else ""
         detail = f"{count} channels {verb} open{more}{most}; {idle} of them {verb} idle"
         context.report("channels-leaking", detail)
     return True
