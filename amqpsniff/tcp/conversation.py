@@ -9,6 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv6Address
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import MASK
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.zero_window import zero_window
 
@@ -39,7 +40,6 @@ _HOSTS: dict[bytes, str] = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-_MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 
 @cython.cclass
@@ -384,7 +384,7 @@ def _resent(half: HalfStream) -> Any:
 @cython.cfunc
 def _start(half: HalfStream) -> Any:
     """The sequence number of a half-stream's first byte."""
-    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & _MASK
+    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & MASK
 
 
 @cython.cfunc

@@ -16,17 +16,13 @@ packets keep their IP header.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, PLACE_BITS, PLACE_MASK
 from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, link_place, udp_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PLACE_BITS = cython.declare(cython.int, 40)
-PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
-MAX_LAYERS = cython.declare(cython.int, 32)  # as in `layers`
-IPV4 = cython.declare(cython.int, 0x0800)
-IPV6 = cython.declare(cython.int, 0x86DD)
 ARP = cython.declare(cython.int, 0x0806)
 ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
 NSH = cython.declare(cython.int, 0x894F)

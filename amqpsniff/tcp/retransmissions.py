@@ -13,16 +13,14 @@ from array import array
 from collections import deque
 
 import cython
-
-from .limits import NO_TIME
+from cython.cimports.amqpsniff.tcp.codes import HISTORY_CONFLICT, HISTORY_SAME_PACKET
+from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.byteorder import IntView
-
-_NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 # Rows of the ring: more than `Limits.history_bytes` of captured packets of 512 bytes.
 ROWS = cython.declare(cython.longlong, 16_384)
@@ -38,9 +36,6 @@ TS_NS = 6
 IDENTIFICATION = 7
 NUMBER = 8
 FIELDS = cython.declare(cython.longlong, 9)
-
-SAME_PACKET = cython.declare(cython.int, 1)
-CONFLICT = cython.declare(cython.int, 2)
 
 
 class History:
@@ -154,8 +149,8 @@ class History:
     ) -> cython.int:
         """Hold a segment against the chain that ends in row `last`.
 
-        Gives `CONFLICT` if bytes it has in common with one of them differ, plus `SAME_PACKET` if
-        it is another copy of one of them.
+        Gives `HISTORY_CONFLICT` if bytes it has in common with one of them differ, plus
+        `HISTORY_SAME_PACKET` if it is another copy of one of them.
         """
         result: cython.int = 0
         number: cython.longlong = last
@@ -175,7 +170,7 @@ class History:
             there = self.table[row + 3]
             if there == offset and self.table[row + 4] == length:
                 if self.copies(self.table[row + 7], self.table[row + 6], ts_ns):
-                    result |= SAME_PACKET
+                    result |= HISTORY_SAME_PACKET
             first = max(offset, there)
             stop = min(offset + length, there + self.table[row + 4])
             if stop <= offset:
@@ -187,7 +182,7 @@ class History:
                 old = block[there : there + stop - first]
                 there = position + first - offset
                 if old != octets[there : there + stop - first]:
-                    result |= CONFLICT
+                    result |= HISTORY_CONFLICT
         return result
 
 
@@ -195,7 +190,7 @@ class History:
 @cython.exceptval(-1, check=True)
 def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
     """True if two times, if known, lie within `distance`; halved, so that nothing overflows."""
-    if a == _NO_TIME or b == _NO_TIME:
+    if a == NO_TIME or b == NO_TIME:
         return 0
     if a < b:
         a, b = b, a
