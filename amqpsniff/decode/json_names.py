@@ -44,7 +44,7 @@ _PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
-MAX_LAYOUT_BYTES = 2048
+_MAX_LAYOUT = cython.declare(cython.longlong, 2048)
 """Longest text that is remembered as a layout: error messages with a stack trace are as long."""
 
 LAYOUTS = 256
@@ -53,12 +53,10 @@ LAYOUTS = 256
 INNER_LAYOUTS = 32
 """The same of objects inside others."""
 
-PATIENCE = 8
+_PATIENCE = cython.declare(cython.int, 8)
 """Texts more that have to miss a layout than fit it before it is replaced: to make one costs as
 much as a pass."""
 
-_MAX_LAYOUT = cython.declare(cython.longlong, MAX_LAYOUT_BYTES)
-_PATIENCE = cython.declare(cython.int, PATIENCE)
 _SAME = cython.declare(cython.int, 255)
 _DIGIT = cython.declare(cython.int, 0xF0)
 

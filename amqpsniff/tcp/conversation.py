@@ -271,16 +271,12 @@ class Conversation:
 
     @property
     def owed(self) -> tuple[bool, bool]:
-        """True if more was sent than was handed on, by direction: as held bytes or as
-        acknowledgements show.
-        """
+        """True if held bytes or acknowledgements show more than was handed on, by direction."""
         return _owes(self.first), _owes(self.second)
 
     @property
     def unacknowledged(self) -> tuple[bool, bool]:
-        """True if bytes were sent that the other side's last packet does not acknowledge, by
-        direction.
-        """
+        """True if bytes sent are not acknowledged by the other side's last packet, by direction."""
         return _waits(self.first), _waits(self.second)
 
     @property

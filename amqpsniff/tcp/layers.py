@@ -162,9 +162,9 @@ class Layers:
         if kind == 44:
             return self._fragment_header()
         if kind == 51:
-            return self._extension(4, 8)
+            return self._extension(4)
         if kind in (0, 43, 60, 135, 139, 140):
-            return self._extension(8, 8)
+            return self._extension(8)
         if kind == 1:
             return self._icmp(3)
         if kind == 58:
@@ -242,12 +242,12 @@ class Layers:
         self.at = at + 40
         return self.octets[at + 6]
 
-    def _extension(self, unit: cython.longlong, base: cython.longlong) -> cython.int:
-        """An extension header: next header, length in `unit` bytes beyond the first `base`."""
+    def _extension(self, unit: cython.longlong) -> cython.int:
+        """An extension header: next header, length in units of so many bytes beyond the first 8."""
         at: cython.longlong = self.at
         if self.end - at < 2:
             return MALFORMED
-        self.at = at + base + self.octets[at + 1] * unit
+        self.at = at + 8 + self.octets[at + 1] * unit
         return self.octets[at]
 
     def _fragment_header(self) -> cython.int:

@@ -144,11 +144,12 @@ class PacketRewriter:
         elif kept:
             self._link_addresses(link_type, 0)
         if link_type == LINK_ETHERNET and end >= 14 and self._u16(12) == ARP:
-            kept = self._arp(14, end)
+            kept = self._arp(end)
         self._blank(kept, end)
 
-    def _arp(self, at: int, end: int) -> int:
+    def _arp(self, end: int) -> int:
         """ARP of Ethernet and IPv4; the position behind what is kept of it."""
+        at = 14
         if end - at < _ARP_BYTES or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
             return at
         if self.addresses is not None:
