@@ -50,9 +50,7 @@ def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
 
 
 def index_by_mark(entry: PendingMessage) -> cython.int:
-    """A publish that may come back has its row, and so its mark; it is needed where there are
-    several of its route.
-    """
+    """A publish that may come back has its row; its mark tells it from others of its route."""
     channel: Channel = entry.channel
     if type(channel.awaiting_return.get(entry.route)) is not PendingMessage:
         _index_by_mark(entry)

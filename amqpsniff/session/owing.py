@@ -201,8 +201,7 @@ def _is_known(channel: Any) -> bool:
 
 
 def _waiting(channel: Any, side: int) -> Any:
-    """Messages of a side that wait for an answer; of AMQP 1.0 those without the receiver's
-    outcome."""
+    """Messages of a side that wait for an answer; in AMQP 1.0 for the receiver's outcome."""
     if channel.amqp10 is None:
         return (channel.publishes, channel.deliveries)[side]
     waiting = channel.amqp10.unsettled[side]

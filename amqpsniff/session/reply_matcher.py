@@ -163,8 +163,7 @@ class ReplyMatcher:
         self.histograms = None
 
     def measure(self) -> None:
-        """Keep the times of replies from now on: a `counts.Histogram` for each name of a
-        request."""
+        """Keep the times of replies from now on: a `counts.Histogram` for each request by name."""
         self.histograms = {}
 
     def ask(

@@ -18,9 +18,7 @@ from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.occasions import PROVISIONAL
 
 MAX_PROVISIONAL = 64
-"""Findings of one code foreseen of one connection: more channels that hang tell a person nothing
-more.
-"""
+"""Findings of one code foreseen of a connection: more channels that hang tell nothing new."""
 
 
 class ProvisionalFinding(NamedTuple):
@@ -289,9 +287,7 @@ class RuleContext:
             noted[code, channel] = ProvisionalFinding(finding.key, count, number, absent, quiet)
 
     def withdraw(self, code: str, channel: Any = None, number: int | None = None) -> None:
-        """Take back what was foreseen, for more is known of it now; with a `number`, only what is
-        about that packet.
-        """
+        """Take back what was foreseen; with a `number`, only what is about that packet."""
         if PROVISIONAL not in self.memory:
             return
         noted = self.memory[PROVISIONAL]

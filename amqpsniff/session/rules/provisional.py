@@ -32,8 +32,7 @@ CHANNEL_STEPS = 64
 """Steps that the rules of one channel take, besides one for each consumer."""
 
 NEXT_CHECK = "next look"
-"""Name in `RuleContext.memory` of the number of frames after which a connection is checked
-again."""
+"""Name in `RuleContext.memory`: number of frames after which a connection is checked again."""
 
 
 def check_waiting(tracker: Any, session: Any, number: int, ts_ns: int) -> None:

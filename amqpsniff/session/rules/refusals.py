@@ -33,8 +33,7 @@ DECLARED_NS = 10 * SECOND_NS
 """Time within which a client that asked for something makes it. Federation takes a millisecond."""
 
 ASKED = "passive declarations"
-"""Name in `RuleContext.memory` of the last one of each channel: its packet, and what it asks
-for."""
+"""Name in `RuleContext.memory` of the last one of each channel: its packet and what it asks."""
 
 REFUSED = "passive declarations refused"
 """Name in `RuleContext.memory` of a `Probe` for each thing that was not there."""

@@ -26,8 +26,7 @@ from amqpsniff.session.rules.shared_state import (
 )
 
 MISSING = 100
-"""Offsets that are missing in a row, from which on messages are: tracking takes one now and then.
-"""
+"""Missing offsets in a row from which on messages are missing: tracking takes one now and then."""
 
 READ_AGAIN = 100
 """Offsets that come again to a client that keeps its place now and then."""
@@ -44,9 +43,7 @@ STARTS = "stream starts"
 
 
 class _Reader:
-    """A consumer of a stream: its queue, how it begins (`note_start`), its first delivery and the
-    last one.
-    """
+    """A consumer of a stream: its queue, its start (`note_start`), first and last delivery."""
 
     def __init__(self, queue: str, start: tuple[bool, bool], offset: int, place: Place) -> None:
         self.queue, (self.chosen, self.filtered) = queue, start
