@@ -52,9 +52,7 @@ class Tabular(Rereadable[Item]):
         return self.arrow().to_pandas(types_mapper=pd.ArrowDtype)
 
     def pl(self) -> Any:
-        """All rows as a data frame of polars. Raises UsageError without polars:
-        extra `dataframes`.
-        """
+        """All rows as a polars data frame. Raises UsageError without polars: extra `dataframes`."""
         try:
             import polars as pl
         except ImportError:

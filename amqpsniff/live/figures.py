@@ -339,7 +339,7 @@ def _rows(
 
 
 def _add_unknown(queues: dict[Any, list[int]], routes: dict[Any, list[int]]) -> None:
-    """Add deliveries of consumers from before as those of the queue None: nobody said its name."""
+    """Count deliveries of consumers from before the capture under the queue None."""
     known, whole = (
         [sum(counts[at] for counts in table.values()) for at in (2, 3, 5)]
         for table in (queues, routes)

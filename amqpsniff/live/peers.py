@@ -133,9 +133,7 @@ def channel_row(channel: Any) -> Row:
 
 
 def _credit(channel: Any) -> int | None:
-    """The most credit of each link of AMQP 1.0 on which the client receives, in sum; None where
-    there is no such link.
-    """
+    """The most credit of links on which the client receives, in sum; None without such a link."""
     links = [one for one in list(channel.amqp10.links.values()) if not one.sends]
     return sum(max(one.credit.most, 0) for one in links) if links else None
 

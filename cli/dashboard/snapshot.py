@@ -31,7 +31,7 @@ _HANGING = 1e12
 """Added to the seconds of a connection that hangs, which sorts it before the busy ones."""
 
 TICK_SECONDS = 1.0
-"""How often rates are taken anew."""
+"""How often rates are measured."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Picture:
         capture: What is captured.
         seconds: Since the run began.
         packets: Packets taken.
-        dropped: Packets that the kernel dropped; null where nobody counts.
+        dropped: Packets that the kernel dropped; None for files and pipes.
         written: Bytes of the file that packets go to; null for none.
         trouble: Why packets are not written any more; empty while they are.
         open, ended: Connections.
