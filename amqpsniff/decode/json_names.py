@@ -196,9 +196,7 @@ class ObjectNames(ByteReader):
         return self.bytes_at(start + 1, self.ends[place] - start - 2)
 
     def digits(self, place: cython.int, path: tuple[Any, ...]) -> cython.Py_ssize_t:
-        """The whole number, not negative, that the last object has at the end of a path inside a
-        value; -1 for another value.
-        """
+        """The whole number at the end of a path inside a value; -1 for any other value."""
         start: cython.longlong = self.starts[place]
         end: cython.longlong = self.ends[place]
         if start < 0 or end > len(self.data):
@@ -221,9 +219,7 @@ class ObjectNames(ByteReader):
 
     @cython.boundscheck(False)  # the range is checked
     def instant(self, place: cython.int) -> cython.Py_ssize_t:
-        """Microseconds since 1970 of a text like 2026-11-28T09:26:36.491398+00:00, with a fraction
-        or none, that the last object has; -1 for another value.
-        """
+        """Microseconds since 1970 of the last object's RFC 3339 text; -1 for another value."""
         start: cython.longlong = self.starts[place]
         size: cython.longlong = self.ends[place] - start
         if start < 0 or start + size > len(self.data) or (size != 27 and size != 34):
@@ -321,9 +317,7 @@ class ObjectNames(ByteReader):
     def _open(
         self, outer: ObjectNames, start: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
-        """Take the text of another object that is there with its quotes, without its escapes, as
-        the data; its size.
-        """
+        """Take the text of another object, without its escapes, as the data; gives its size."""
         if self.octets is None:
             self.octets = Octets()
         self.octets.used = 0

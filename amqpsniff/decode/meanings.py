@@ -281,9 +281,7 @@ class SeenBodies(Cache):
         body: Octets,
         count: cython.longlong,
     ) -> cython.Py_ssize_t:
-        """The row at a place if packs see the same of it as of this one, else -1; they look at
-        `count` bytes of the body.
-        """
+        """The row at a place if packs see the same, looking at `count` bytes of the body; or -1."""
         same: cython.longlong = self.rows[place] - 1
         if same < 0 or self.sizes[place] != count or not _are_alike(out, row, same):
             return -1
@@ -365,9 +363,7 @@ _HEX = b"\x00"
 
 
 def template(pattern: str) -> tuple[bytes, int, int] | None:
-    """A pattern whose texts all begin with as many characters, as (one byte for each of them, where
-    its group begins and ends); None for other patterns.
-    """
+    """(a byte for each first character, begin and end of the group) of a pattern; or None."""
     if not _FIXED.fullmatch(pattern):
         return None
     octets, ends = b"", {}
@@ -1101,9 +1097,7 @@ def _fits(template: bytes, names: ObjectNames, place: cython.int) -> cython.bint
 
 @cython.cfunc
 def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, ...]:
-    """A field and the bytes that it reads, under which the word it makes of them is remembered;
-    None where they are not worth it.
-    """
+    """A field and its bytes, the key of the word made of them; None if not worth remembering."""
     start: cython.longlong = names.starts[place]
     end: cython.longlong = names.ends[place]
     if end - start > MAX_WORD_BYTES:

@@ -36,9 +36,7 @@ _NOTHING: Row = {}
 
 
 class Peer:
-    """An open connection that is looked at: its counts at the last ticks, each (time, published,
-    delivered, bytes sent and received).
-    """
+    """An open connection: its last counts (time, published, delivered, bytes sent and received)."""
 
     __slots__ = ("connection", "login", "opened", "said", "samples")
 

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
-    """A publish may come back: enter it into its channel's lists, and into those of all channels;
-    gives the number of answered ones that went.
-    """
+    """Enter a publish that may come back; gives the number of answered ones that went."""
     channel: Channel = entry.channel
     entry.may_return = True
     if channel.uncommitted is not None:

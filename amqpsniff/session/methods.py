@@ -598,9 +598,7 @@ def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> c
 
 
 def resume_side(session: Session, side: cython.int) -> cython.int:
-    """The first method of a side after frames of it may have been missing: in them it may have
-    answered whatever stands before this method.
-    """
+    """A side's first method after a loss: before it anything may have been answered."""
     slot: ChannelSlot
     session.missing &= ~(1 << side)
     for slot in session.slots():

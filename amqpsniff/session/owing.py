@@ -169,9 +169,7 @@ def sentence(session: Any, now_ns: int | None = None) -> str | None:
 
 
 def _confirmed(session: Any) -> str:
-    """The number of publishes, where the broker answered all those of the channels that are there:
-    a client that still waits for a confirm has lost it.
-    """
+    """The number of publishes if all were answered: a client that still waits lost a confirm."""
     channels = [slot.channel for slot in session.slots() if slot.channel is not None]
     numbered = [one for one in channels if one.numbering and one.next_number > 1]
     if not numbered or any(one.unconfirmed or not one.counts_publishes() for one in numbered):

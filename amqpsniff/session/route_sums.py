@@ -85,9 +85,7 @@ class RouteSums:
         return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else ()
 
     def drain(self) -> Iterator[tuple[Any, ...]]:
-        """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`); what was
-        published with any routing key is under an ellipsis, last.
-        """
+        """Give all away: (way, client, exchange, name, counts); an ellipsis for any routing key."""
         texts: list = [None, *self.numbers]
         counted: RouteCounter
         total: RouteCounter

@@ -431,9 +431,7 @@ class Settler:
         return 0
 
     def refuse(self, channel: Channel, tag: cython.longlong) -> cython.int:
-        """The broker refused the acknowledgement of a tag, -1 where it does not say of which: that
-        one and all after it settle nothing.
-        """
+        """The broker refused the acknowledgement of a tag, -1 for any, and so all after it."""
         entry: PendingMessage
         refused: cython.Py_ssize_t = -1
         place: cython.Py_ssize_t

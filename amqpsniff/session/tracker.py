@@ -1191,9 +1191,7 @@ class Tracker:
     def _is_after_end(
         self, session: Session, channel: Channel, entry: PendingMessage
     ) -> cython.bint:
-        """True if TCP is known to have ended and the publish may be later: a whole batch of packets
-        is read before its frames are followed.
-        """
+        """True if TCP has ended and the publish may be later: frames follow a batch of packets."""
         connection: Connection = session.connection
         tcp = connection.conversation
         if tcp.ended is None:

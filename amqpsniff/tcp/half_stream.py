@@ -55,9 +55,7 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """Bytes that all half-streams together hold back, the most that each of them may hold, the
-    limits of all, and what they hand on to and are compared with.
-    """
+    """What all half-streams hold back together, their limits, writer and history."""
 
     writer: EventWriter
     history: History

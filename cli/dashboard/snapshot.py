@@ -156,9 +156,7 @@ def _introduced(row: Row) -> Row:
 
 
 def _connection(row: Row) -> Row:
-    """A connection with what it is sorted by: those that hang come first, the longest before. The
-    row itself, of which there may be thousands.
-    """
+    """A connection with its sort key: those that hang come first. The row is not copied."""
     messages = row["published_per_s"] + row["delivered_per_s"]
     waits = row["hangs_s"]
     row["messages_per_s"] = messages

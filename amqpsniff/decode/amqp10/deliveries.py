@@ -407,9 +407,7 @@ class DeliveryAssembler:
     def _asks_for_token(
         self, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
-        """True if these application properties say that the body is a token: the attach, which
-        says so as well, may not be captured.
-        """
+        """True if these properties say that the body is a token; its attach may not be captured."""
         if not (self.keep_bodies or self.meanings is not None):
             return False
         return reader.bytes_at(at, end - at).find(_PUT_TOKEN) >= 0  # `in` is slow for bytes

@@ -107,9 +107,7 @@ def judge_unseen(context: RuleContext, host: str) -> None:
 
 
 def deleted(context: RuleContext) -> None:
-    """Remember which queues the connection deleted itself: those cancellations are meant. None
-    stands for one whose name was cut.
-    """
+    """Remember queues that the connection deleted itself; None stands for a cut name."""
     _note(context, context.memory.setdefault("deleted", {}), context.frame.queue, True)
 
 

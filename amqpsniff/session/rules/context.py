@@ -267,7 +267,7 @@ class RuleContext:
             return
         noted = self.memory.setdefault(PROVISIONAL, {})
         known = noted.get((code, channel))
-        quiet = absent and self._is_behind()
+        quiet = absent and any(self.session.connection.conversation.owed)
         if known is not None and known.times == count:
             if known.quiet and not quiet:
                 log.announce(known.key)
@@ -295,10 +295,6 @@ class RuleContext:
         if known is not None and (number is None or number == known.number):
             del noted[code, channel]
             self.log.withdraw(known.key)
-
-    def _is_behind(self) -> bool:
-        """True if bytes are known to have been sent that were not read yet."""
-        return any(self.session.connection.conversation.owed)
 
     def again(self, code: str) -> bool:
         """Count one more of a finding that was raised here before; False when none was.

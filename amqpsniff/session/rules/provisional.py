@@ -36,9 +36,7 @@ NEXT_CHECK = "next look"
 
 
 def check_waiting(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
-    """Ask the rules of `channel-waits` and `connection-waits` where something waits, or did when it
-    was foreseen, and nobody closed it.
-    """
+    """Ask `channel-waits` and `connection-waits` where something waits, or was foreseen."""
     if session.closed_by is not None or session.frames < session.memory.get(NEXT_CHECK, 0):
         return
     steps = session.pending_rpcs

@@ -539,9 +539,7 @@ def judge_connection(
     consumers: Iterable[Any],
     idle: Sequence[Any],
 ) -> None:
-    """Take a connection's bindings and declarations, its messages, and its consumers, which were
-    there until `heard_ns`.
-    """
+    """Take a connection's bindings, declarations, messages, consumers until `heard_ns`."""
     if is_given_up(context):
         return
     bindings, queues, types, limits, waiting = made
@@ -669,9 +667,7 @@ def judge_unbound(context: RuleContext, published: Iterable[_Shown]) -> None:
 def _has_no_queue(
     context: RuleContext, where: Sequence[str], exchange: str, rows: Iterable[Any]
 ) -> bool:
-    """True for the exchange of a type of MassTransit that is declared and bound to nothing, where
-    the capture shows that queues are bound to others.
-    """
+    """True for an unbound exchange of a MassTransit type, where others have queues."""
     known = context.shared.get("exchanges of routes", {})
     own = known.get((*where, exchange))
     if own is None or own.bindings or own.types != {"fanout"} or ":" not in exchange:

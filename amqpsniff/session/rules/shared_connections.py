@@ -84,9 +84,7 @@ def judge_shared(context: RuleContext) -> None:
 
 
 def _channels(context: RuleContext) -> Channels:
-    """Channels of the connection; of the first one only the time is remembered until there is
-    more, in a tuple once it is closed: most connections have one.
-    """
+    """Channels of the connection; of a first one only its time, in a tuple once closed."""
     known = context.memory.get("channels")
     if not isinstance(known, Channels):
         over = isinstance(known, tuple)

@@ -100,9 +100,7 @@ def note_end(context: RuleContext) -> None:
 def judge_reader(
     context: RuleContext, who: Sequence[str], read: Sequence[Any], place: Any, words: str
 ) -> None:
-    """A consumer of a stream is over: its first and last offset, the time of that, whether it chose
-    where to begin, whether no frames are missing.
-    """
+    """A stream's consumer is over: offsets, time, whether it chose its start and all is there."""
     known: list[Any] = remembered(context, READERS, tuple(who), list)
     if len(known) < MAX_READERS:
         known.append((Place(*place), *read, words))
