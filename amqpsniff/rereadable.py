@@ -65,7 +65,7 @@ def _missing(library: str) -> UsageError:
 
 
 class Rows(Rereadable[Item]):
-    """Rows that a function reads anew."""
+    """Rows that a function reads again for each loop."""
 
     def __init__(self, read: Callable[[], Iterator[Item]]) -> None:
         self._read = read

@@ -157,7 +157,7 @@ def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
-    """True if a rule of another subject says it better, of a channel that nobody had closed."""
+    """True if a rule of another subject says it better, unless the client closed the channel."""
     if channel.closed_by != SIDES[SERVER]:
         return False
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
