@@ -35,7 +35,7 @@ from amqpsniff.session.table_rows import connection_row
 from amqpsniff.tables.values import values
 
 TURN_SECONDS = 30.0
-"""How often latencies are begun anew: those shown are of the last 30 to 60 s."""
+"""How often latencies start again: those shown are of the last 30 to 60 s."""
 
 MAX_SHOWN = 2_000
 """Connections that are looked at in each tick, those that opened last: a look costs some 20 µs."""
@@ -341,7 +341,7 @@ def _rows(
 
 
 def _add_unknown(queues: dict[Any, list[int]], routes: dict[Any, list[int]]) -> None:
-    """Add deliveries of consumers from before as those of the queue None: nobody said its name."""
+    """Count deliveries of consumers from before the capture under the queue None."""
     known, whole = (_delivered(table) for table in (queues, routes))
     for vhost, sums in whole.items():
         counted = known.get(vhost, [0, 0, 0])

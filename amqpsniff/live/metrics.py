@@ -196,7 +196,7 @@ class Server:
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """Host and port; raises UsageError for what is none."""
+    """Host and port; raises UsageError if invalid."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise UsageError(f"--metrics {address!r} is no address; write :9419 or 0.0.0.0:9419")

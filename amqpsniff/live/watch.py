@@ -79,7 +79,7 @@ class Source(Protocol):
         """Secrets for TLS that were read since the last call, as (type, bytes)."""
 
     def statistics(self) -> InterfaceStatistics | None:
-        """What the kernel counted; None where nobody counts."""
+        """What the kernel counted; None for files and pipes."""
 
     def finish(self) -> None:
         """There will be no more."""

@@ -17,9 +17,9 @@ from amqpsniff.report.figures import MAX_LIVES, Figures, capture_name, over_time
 from amqpsniff.report.findings import FindingList
 from amqpsniff.report.page import Page
 from amqpsniff.report.sequences import MAX_CONVERSATIONS, Sequences, choose
-from amqpsniff.report.tables import Column, beside, shortened, table
+from amqpsniff.report.tables import Column, beside, table
 from amqpsniff.units import BEFORE, count, duration, octets
-from amqpsniff.wire_text import exchange_name, harmless
+from amqpsniff.wire_text import exchange_name, harmless, shortened
 
 MAX_CONNECTIONS, MAX_CHANNELS = 300, 300
 """Rows of the tables: what can still be looked through on a phone."""

@@ -32,10 +32,8 @@ from amqpsniff.session.table_rows import Rows
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import (
     FINDINGS,
-    FRAMES,
     LINKED,
     MEANINGS,
-    MESSAGES,
     OUTCOME,
     PROCESSES,
     schema_of,
@@ -211,6 +209,7 @@ def _batch(
     captures: Sequence[str],
     method_names: Sequence[str] = (),
 ) -> pa.RecordBatch:
+    """Rows of frames or messages, or some columns of them; strings that repeat are encoded."""
     ids, clients, servers = zip(*connections, strict=True) if connections else ((), (), ())
     words = _WORDS | {
         "capture": _Words(captures),
@@ -223,27 +222,6 @@ def _batch(
     columns = _Columns(rows, words)
     arrays = [columns.make(field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
-
-
-def frame_batch(
-    frames: FrameRows,
-    connections: Connections,
-    captures: Sequence[str],
-    method_names: Sequence[str],
-    schema: pa.Schema = FRAMES,
-) -> pa.RecordBatch:
-    """The `frames` table's rows, or some columns of them; strings that repeat are encoded."""
-    return _batch(schema, frames, connections, captures, method_names)
-
-
-def message_batch(
-    messages: MessageRows,
-    connections: Connections,
-    captures: Sequence[str],
-    schema: pa.Schema = MESSAGES,
-) -> pa.RecordBatch:
-    """The `messages` table's rows, or some columns of them; strings that repeat are encoded."""
-    return _batch(schema, messages, connections, captures)
 
 
 def settled_columns(rows: FrameRows | MessageRows, schema: pa.Schema) -> dict[str, pa.Array]:
@@ -306,10 +284,10 @@ def _integers(values: Iterable[int | None], kind: pa.DataType) -> pa.Array:
     return _array(kind, len(listed), nulls, bitmap, numbers)
 
 
-def integer_array(storage: bytearray, rows: int, kind: pa.DataType | None = None) -> pa.Array:
-    """An array of the first rows of `Integers`, of any kind of 64 bits, without copying them."""
+def integer_array(storage: bytearray, rows: int) -> pa.Array:
+    """An array of the first rows of `Integers`, without copying them."""
     bitmap, nulls = bitmaps.of_integers(storage, rows)
-    return _array(kind or pa.int64(), rows, nulls, bitmap, storage)
+    return _array(pa.int64(), rows, nulls, bitmap, storage)
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -401,7 +379,7 @@ class Maker:
             return record_batch(taken, self.schema)
         frames, messages, connections, captures, method_names = taken
         if self.table == "frames":
-            batch = frame_batch(frames, connections, captures, method_names, self.schema)
+            batch = _batch(self.schema, frames, connections, captures, method_names)
         else:
-            batch = message_batch(messages, connections, captures, self.schema)
+            batch = _batch(self.schema, messages, connections, captures)
         return batch if self.encoded else plain(batch)

@@ -55,9 +55,7 @@ _SIDES = (
 
 
 def line(width: int, *parts: Part) -> Text:
-    """Parts with a dot between them; those that are empty, and for which there is no room, are left
-    out.
-    """
+    """Parts with a dot between them, without empty ones and those for which there is no room."""
     shown = Text()
     for part in parts:
         words, style = part if isinstance(part, tuple) else (part, "")
@@ -251,9 +249,7 @@ class Screen:
     # above
 
     def _head(self, width: int) -> Iterator[Text]:
-        """Six lines: the capture, what is published, what is delivered, what is open, found and
-        sent, the verdict, the views.
-        """
+        """Six lines: capture, published, delivered, open and found and sent, verdict, views."""
         picture = self._picture
         dropped = picture.dropped
         yield line(

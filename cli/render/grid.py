@@ -71,9 +71,7 @@ def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def facts(
     rows: Iterable[tuple[str, str | Words]], *, indent: int = 0, most: int | None = None
 ) -> Grid:
-    """Labels and what is said of each, in `most` columns, as a table without headings; of what is
-    empty nothing is said.
-    """
+    """Labels and what is said of each, in `most` columns, without headings and empty ones."""
     grid = Grid("|~", indent=indent, most=most)
     for label, said in rows:
         if said:

@@ -264,7 +264,7 @@ def _queues_title(result: Mapping[str, Any]) -> str:
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
-    """Queues with the depth that the broker said last, when somebody declared them."""
+    """Queues with the depth that the broker said last, in its answer to a declaration."""
     return table(
         result["queues"]["rows"],
         *_vhosts(result),

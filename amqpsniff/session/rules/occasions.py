@@ -192,8 +192,7 @@ and arrays; `exclusive` or `auto_delete` is true, or was cut; the broker sent it
 connection or channel that has or had consumers."""
 
 SINCE = "consumers since"
-"""Name in `RuleContext.memory` of (time, packet) of the last basic.consume by (channel number,
-queue)."""
+"""Name in `memory` of (time, packet) of the last basic.consume by (channel number, queue)."""
 
 MANY_ENTRIES_BYTES = 20_000
 """Length of tables as JSON below which they cannot have as many entries as make a reader slow: in

@@ -80,15 +80,10 @@ def _has_headers(context: RuleContext) -> None:
     """large-headers: a message's table, which has no bound but the frame's."""
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     octets = rows.headers.bytes_of(row)
-    if may_be_bomb(octets):
+    if len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP:
         what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
         way = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
         _judge(context, what, "its headers", [read_object(octets)], f" ({way})")
-
-
-def may_be_bomb(octets: bytes) -> bool:
-    """True if a table as JSON is worth counting."""
-    return len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP
 
 
 def _judge(context: RuleContext, what: str, place: str, tables: list[Any], more: str = "") -> None:

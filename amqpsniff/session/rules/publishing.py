@@ -212,8 +212,7 @@ def in_doubt(context: RuleContext) -> None:
 
 
 LIMITS = "limits of queues"
-"""Name in `RuleContext.memory` of the limits of queues, in words, as the connection declares them.
-"""
+"""Name in `RuleContext.memory` of limits of queues, in words, as a connection declares them."""
 
 LIMITING = ("x-max-length", "x-max-length-bytes", "x-overflow")
 """Arguments of queues with which publishes may be refused."""
@@ -334,9 +333,7 @@ def judge_confirms(context: RuleContext) -> None:
 
 
 def _neglected(context: RuleContext) -> list[Any]:
-    """Publishes that were whole, and after which the broker sent something for long, but no answer
-    to them.
-    """
+    """Whole publishes without answer, after which the broker sent something for long."""
     if not context.certain:
         return []
     until_ns = context.session.last_server_ns - VERY_SLOW_NS
