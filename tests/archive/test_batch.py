@@ -294,6 +294,7 @@ def _ways() -> dict[str, Callable[[bytes], bytes]]:
         "zip": lambda octets: b"PK\x03\x04" + octets,
         "parquet": lambda octets: b"PAR1" + octets[:300],
         "noise": lambda octets: random.Random(1).randbytes(20_000),
+        "fddi": lambda octets: octets[:20] + (10).to_bytes(4, "little") + octets[24:],
     }
 
 
