@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.report_tables import OPERATIONS, find, made_of
+from amqpsniff.analysis.report_tables import ERRORS, OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary, run_here
-from amqpsniff.archive.batch_reports import make_here, write_page
+from amqpsniff.archive.batch_reports import check_report, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.capture.formats import is_remote
@@ -86,6 +86,9 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     from .session import session
 
     names = [*made_of(batch.frameworks)] if given.html else given.report
+    tables = dict.fromkeys((*batch.tables, ERRORS), ())
+    for name in names:
+        check_report(name, {"tables": tables, "frameworks": batch.frameworks})
     batch.find()  # report a wrong name before Spark starts
     spark = None
     if not (given.master and batch.is_done()):

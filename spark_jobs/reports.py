@@ -29,7 +29,7 @@ from amqpsniff.archive.batch_reports import (
     Manifest,
     Result,
     bucket_of,
-    check_columns,
+    check_report,
     manifest_of,
 )
 from amqpsniff.archive.filesystem import Folder
@@ -72,7 +72,8 @@ def dataframe(spark: SparkSession, name: str, config: Config) -> DataFrame:
     Those of `topology` are made at once, the others when Spark is asked for them.
     """
     report, manifest = find(name), _manifest(config)
-    check_columns(name, manifest)
+    if manifest is not None:
+        check_report(name, manifest)
     tables = {
         table: _load(spark, config, manifest, table, columns)
         for table, columns in report.reads().items()

@@ -45,7 +45,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.batch_reports import manifest_of
+from amqpsniff.archive.batch_reports import files_of, manifest_of
 from amqpsniff.archive.filesystem import Folder, Opener
 from amqpsniff.archive.listing import Listed, list_captures
 from amqpsniff.archive.plan import Plan, Task, make_plan
@@ -227,7 +227,7 @@ class Reading:
             manifest = manifest_of(Folder(base, self.options.storage))
         if manifest is None:
             return None
-        return [Written(base, name) for name in manifest["tables"].get(self.table, ())]
+        return [Written(base, name) for name in files_of(manifest, self.table)]
 
     def rows(self, share: Share | Written) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""

@@ -35,9 +35,22 @@ def manifest_of(folder: Folder) -> Manifest | None:
     return None if content is None else dict(json.loads(content))
 
 
-def check_columns(name: str, manifest: Manifest | None) -> None:
-    """Raise UsageError for a report of columns that a batch has not written."""
-    if name == OPERATIONS and manifest is not None and not manifest.get("frameworks"):
+def files_of(manifest: Manifest, table: str) -> list[str]:
+    """Names of the files of a table; raises UsageError for one that the batch has not written."""
+    tables: dict[str, list[str]] = manifest["tables"]
+    if table not in tables:
+        raise UsageError(
+            f"the table `{table}` is not in this archive, which has {', '.join(tables)}; "
+            "run `batch` with it among --tables"
+        )
+    return tables[table]
+
+
+def check_report(name: str, manifest: Manifest) -> None:
+    """Raise UsageError for a report of tables or columns that a batch has not written."""
+    for table in find(name).reads():
+        files_of(manifest, table)
+    if name == OPERATIONS and not manifest.get("frameworks"):
         raise UsageError(f"the tables lack what `{name}` reads; run `batch --report {name}`")
 
 
@@ -105,10 +118,10 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
 
     report = find(name)
     manifest = manifest_of(folder) or {"tables": {}, "captures": []}
-    check_columns(name, manifest)
+    check_report(name, manifest)
     tables = {}
     for table, columns in report.reads().items():
-        files = [Path(folder.name, one) for one in manifest["tables"].get(table, ())]
+        files = [Path(folder.name, one) for one in files_of(manifest, table)]
         tables[table] = pa.schema([schema(table).field(one) for one in columns]), files
     statement = report.statement(bucket_seconds or bucket_of(manifest))
     return Result.of(name, report.finished(answer_files(statement, tables, DUCKDB_SETUP)), shown)

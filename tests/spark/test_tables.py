@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
+from amqpsniff.archive.batch_reports import make_here
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
 from amqpsniff.spark_jobs import archive, lookup
 from amqpsniff.spark_jobs import batch as job
+from amqpsniff.spark_jobs.reports import Config, dataframe
 from amqpsniff.spark_jobs.tables import read_table
 from amqpsniff.tables.schema import TABLES
 from tests.archive.splits import by_one_engine, deal, packets_of
@@ -96,6 +99,28 @@ def test_columns_of_json_are_read_as_variant(spark: Any, made: tuple[str, Any]) 
 def test_what_no_batch_has_written(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no batch has written there"):
         read_table(spark, str(tmp_path), "messages")
+
+
+def test_a_table_that_the_batch_has_not_written(
+    spark: Any, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture, output = str(samples / "pika_mix.pcap"), str(tmp_path / "tables")
+    Batch([capture], output, tables=["frames"]).run()
+    missing = "`messages` is not in this archive, which has frames, errors"
+    ways = (
+        lambda: read_table(spark, output, "messages"),
+        lambda: dataframe(spark, "latency", Config((output,))),
+        lambda: make_here(Folder(output), "latency", 20),
+        lambda: spark.read.format("amqp").load(output).count(),
+    )
+    for way in ways:
+        with pytest.raises(Exception, match=missing):
+            way()
+    for wanted in (["--report", "latency"], ["--html"]):
+        given = [capture, "-o", str(tmp_path / "other"), "--tables", "frames", *wanted]
+        assert job.main([*given, "--master", "local[1]"]) == 2
+        assert missing in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
 
 
 def test_what_is_done_needs_no_spark(
