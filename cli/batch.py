@@ -52,6 +52,8 @@ MAX_TOLD = 15
         -o --output DIR: Folder of the tables, or a URI of one. What an earlier run has left there
             is used.
         --tables A,B: Tables to write. [default]
+        --replace: Delete what an earlier run has made there with more options or tables. Without
+            it a run that would leave less is refused.
         --report NAME: Show a report: {REPORTS}; may be repeated.
         --html: Write all reports with charts to DIR/report.html.
         -n --limit N: Rows of a report that are shown. [default]
@@ -70,6 +72,7 @@ def batch(
     decoding: Decoding,
     output: str,
     tables: Annotated[str, offer(listed(words(TABLES)))] = ",".join(TABLES),
+    replace: bool = False,
     report: Annotated[list[str] | None, offer(words(REPORTS))] = None,
     html: bool = False,
     limit: Annotated[int, at_least(1)] = 20,
@@ -104,7 +107,7 @@ def batch(
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
         "--show-secrets": decoding.show_secrets, "--links": links,
-        "--frameworks": frameworks,
+        "--frameworks": frameworks, "--replace": replace,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]

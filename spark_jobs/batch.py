@@ -150,6 +150,7 @@ def _batch(given: argparse.Namespace) -> Batch:
         links=given.links or operations,
         frameworks=bool(given.frameworks or given.packs or operations),
         storage=json_object("--storage", given.storage),
+        replace=given.replace,
         task_bytes=given.task_bytes,
     )
 
@@ -222,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-o", "--output", required=True, metavar="DIR", help="folder of the tables")
     add("--master", help="Spark master; default: what spark-submit says")
     add("--tables", default=",".join(TABLES), help="comma-separated")
+    add("--replace", action="store_true", help="delete what a run with more options has made")
     add("--port", type=int, action="append", default=[], help="may be repeated; default: any")
     add("--dialect", choices=DIALECTS, help="default: what each connection says")
     add("--table-dialect", choices=READINGS, default=READINGS[0])

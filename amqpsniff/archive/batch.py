@@ -38,7 +38,15 @@ from .linking import STATE, Joining, Linked, join, known_links, link_all, links_
 from .listing import Listed, list_captures
 from .lock import FolderLock
 from .merging import merge_findings
-from .output_folder import claim, form_of_rows, is_outdated, tidy, without_own, write_manifest
+from .output_folder import (
+    claim,
+    form_of_rows,
+    is_outdated,
+    require_kept,
+    tidy,
+    without_own,
+    write_manifest,
+)
 from .plan import KEY_DIGITS, TASK_BYTES, Plan, Task, make_plan
 from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
@@ -125,6 +133,7 @@ class Batch:
         links: Make the columns of messages that link them across connections too.
         frameworks: Make the columns that packs fill too.
         storage: What fsspec is told, where it is used.
+        replace: Delete what an earlier run made with more tables or options; else it is refused.
 
     Raises UsageError for a table that is not there, CaptureError for a name that is not there,
     OutputError for a folder that cannot be written or to which another run writes.
@@ -140,6 +149,7 @@ class Batch:
         links: bool = False,
         frameworks: bool = False,
         storage: StorageOptions | None = None,
+        replace: bool = False,
         task_bytes: int = TASK_BYTES,
     ) -> None:
         self.inputs = list(inputs)
@@ -153,6 +163,7 @@ class Batch:
             raise UsageError("links are columns of the table messages, which is not among those")
         self.links = links
         self.frameworks = frameworks
+        self.replace = replace
         self.folder = Folder(whole_path(output), self.storage)
         self.lock = FolderLock(self.folder)
         self._entered = 0
@@ -185,8 +196,25 @@ class Batch:
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
         self._seed = claim(self.folder, self.inputs, self.lock)
+        if not self.replace:
+            require_kept(self.folder, (*self.tables, "errors"), self._more())
         self._listed = listed
         return listed
+
+    def _more(self) -> list[str]:
+        """The options without which tables have less."""
+        options = self.options
+        given = {
+            "--bodies": options.bodies,
+            "--body-sha256": options.body_sha256,
+            "--show-secrets": options.show_secrets,
+            "--links": self.links,
+            "--frameworks": self.frameworks,
+            "--packs": options.packs,
+            "--tls-keylog or --tls-key": options.secrets or options.tls_keys,
+            "all ports": not options.ports,
+        }
+        return [name for name, wanted in given.items() if wanted]
 
     def look(self, seconds: float = HERE_SECONDS) -> None:
         """Survey captures that are at hand, for so long, and plan when none is left: what can be
@@ -400,8 +428,9 @@ class Batch:
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         write_manifest(
-            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks
-        )
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks,
+            self._more(),
+        )  # fmt: skip
         tidy(
             self.folder, {name for names in files.values() for name in names} | self._kept(), files
         )

@@ -63,6 +63,21 @@ def _require_own(folder: Folder, base: str, inputs: Iterable[str]) -> None:
                 )
 
 
+def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse a run that would delete what an earlier one made with more tables or options.
+
+    Raises UsageError that names them.
+    """
+    manifest = json.loads(folder.read(MANIFEST) or b"{}")
+    lost = [one for one in manifest.get("options", ()) if one not in options]
+    lost += [f"table {one}" for one in manifest.get("tables", ()) if one not in tables]
+    if lost:
+        raise UsageError(
+            f"{folder.name}: an earlier run made more there than this one would leave: "
+            f"{', '.join(lost)}; give the same again, or --replace"
+        )
+
+
 def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     """Files but for those that a batch has made in its folder."""
     base = folder.name.rstrip("/") + "/"
@@ -120,11 +135,12 @@ def write_manifest(
     rows: Mapping[str, int],
     cost: Mapping[str, Any],
     frameworks: bool,
+    options: Iterable[str],
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
     `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
-    columns that packs fill.
+    columns that packs fill; `options` what the tables have more of than others.
     """
     manifest = {
         "form": form_of_rows(),
@@ -134,6 +150,7 @@ def write_manifest(
         "rows": rows,
         **cost,
         "frameworks": frameworks,
+        "options": list(options),
         "captures": [_told(one) for one in captures],
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())

@@ -256,10 +256,17 @@ def test_other_options_are_other_tables(
     kept: Path, whole: tuple[Path, Summary], tmp_path: Path
 ) -> None:
     output = shutil.copytree(whole[0], tmp_path / "tables")
-    summary = batch(kept, output, options=Options(body_sha256=True), tables=["messages"])
+    hashed = {"options": Options(body_sha256=True), "tables": ["messages"]}
+    with pytest.raises(UsageError, match=r"would leave: table frames, .* findings; give"):
+        batch(kept, output, **hashed)
+    same_tables(output, whole[0])
+    summary = batch(kept, output, **hashed, replace=True)
     assert summary.done_before == 0
     assert set(manifest(output)["tables"]) == {"messages", "errors"}
     assert not list(output.glob("frames/**/*.parquet"))
+    with pytest.raises(UsageError, match="would leave: --body-sha256, all ports; give"):
+        batch(kept, output, options=Options(ports=frozenset([5672])))
+    assert batch(kept, output, options=Options(body_sha256=True)).done_before == 0
 
 
 def test_results_of_other_rules_are_made_anew(

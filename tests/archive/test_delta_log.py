@@ -75,7 +75,7 @@ def test_versions_follow_each_other(captures: Path, samples: Path, tmp_path: Pat
     assert deltalake.DeltaTable(str(output / "messages")).metadata().partition_columns == [
         "capture_date"
     ]
-    Batch([str(captures)], str(output), tables=["messages"]).run()
+    Batch([str(captures)], str(output), tables=["messages"], replace=True).run()
     assert versions("messages") == 2
     assert not (output / "frames").exists() or not list((output / "frames").rglob("*.json"))
 
