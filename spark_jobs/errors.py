@@ -147,6 +147,13 @@ REASONS = (
         lambda found: f"a worker of Spark was killed again and again, {SHORT}; {AGAIN}",
     ),
     Reason(
+        re.compile(r"\[FAILED_READ_FILE[^\]]*\] [^\n]* file (\S+\.parquet)\b"),
+        lambda found: (
+            f"the tables cannot be read: {found[1]} is damaged or gone; delete it and run `batch` "
+            "again"
+        ),
+    ),
+    Reason(
         re.compile(r"^\s*(?:builtins\.)?MemoryError\b", re.MULTILINE),
         lambda found: f"there is no memory left; {AGAIN}",
     ),

@@ -26,14 +26,13 @@ from amqpsniff.analysis.report_tables import (
 )
 from amqpsniff.archive.batch_reports import (
     MAX_ROWS,
-    Manifest,
     Result,
     bucket_of,
     check_report,
-    manifest_of,
 )
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.listing import list_captures
+from amqpsniff.archive.output_folder import Manifest, manifest_of
 from amqpsniff.archive.surveys import survey_files
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object

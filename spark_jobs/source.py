@@ -45,9 +45,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.batch_reports import files_of, manifest_of
+from amqpsniff.archive.batch_reports import files_of
 from amqpsniff.archive.filesystem import Folder, Opener
 from amqpsniff.archive.listing import Listed, list_captures
+from amqpsniff.archive.output_folder import manifest_of
 from amqpsniff.archive.plan import Plan, Task, make_plan
 from amqpsniff.archive.scan import Scan
 from amqpsniff.archive.secrets import ONE_TASK, task_bytes_for, with_secrets_of

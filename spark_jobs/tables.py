@@ -16,8 +16,9 @@ from pyspark.sql import functions
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.batch_reports import Manifest, files_of, manifest_of
+from amqpsniff.archive.batch_reports import files_of
 from amqpsniff.archive.filesystem import Folder, StorageOptions, whole_path
+from amqpsniff.archive.output_folder import Manifest, manifest_of
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import UsageError
 from amqpsniff.tables.schema import JSON_COLUMNS

@@ -43,6 +43,7 @@ from .output_folder import (
     form_of_rows,
     is_outdated,
     require_kept,
+    sound,
     tidy,
     without_own,
     write_manifest,
@@ -369,7 +370,7 @@ class Batch:
         results = sorted(self.results, key=lambda result: result.key)
         facts = [captures, [[one.key, bool(one.lost)] for one in results]]
         of = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
-        there = set(self.folder.names())
+        there = sound(self.folder)
         known = None if any(one.lost for one in results) else known_links(self.folder, of)
         if known and not there.issuperset(map(links_name, known.digests)):
             known = None
@@ -389,7 +390,7 @@ class Batch:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""
         wanted = {spec.base: spec.key for spec in specs}
         results: dict[str, TaskResult] = {}
-        there = set(self.folder.names())
+        there = sound(self.folder)
         for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
             key = name.rpartition("/")[2].removesuffix(".result")
             if key[:KEY_DIGITS] not in wanted:
@@ -427,13 +428,13 @@ class Batch:
         there = {name: one.size for name, one in self.folder.files().items()}
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
+        kept = {name for names in files.values() for name in names} | self._kept()
+        sizes = {name: there[name] for name in sorted(kept) if name.endswith(".parquet")}
         write_manifest(
             self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks,
-            self._more(),
+            self._more(), sizes,
         )  # fmt: skip
-        tidy(
-            self.folder, {name for names in files.values() for name in names} | self._kept(), files
-        )
+        tidy(self.folder, kept, files)
         severities: dict[str, int] = {}
         for one in findings:
             severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1

@@ -6,7 +6,6 @@ is shown and written of them, whoever made them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +17,13 @@ from amqpsniff.report.batch_page import page
 from amqpsniff.report.tables import plain
 
 from .filesystem import Folder
-from .listing import MANIFEST
+from .output_folder import Manifest, manifest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_ROWS = 100_000
 """Rows of a report that are shown and written as one file."""
-
-Manifest = dict[str, Any]
-
-
-def manifest_of(folder: Folder) -> Manifest | None:
-    """The manifest of a batch's folder, or None."""
-    content = folder.read(MANIFEST)
-    return None if content is None else dict(json.loads(content))
 
 
 def files_of(manifest: Manifest, table: str) -> list[str]:

@@ -28,6 +28,14 @@ _OWN = {*_TABLES, "_work", "reports", "report.html"}
 
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
 
+Manifest = dict[str, Any]
+
+
+def manifest_of(folder: Folder) -> Manifest | None:
+    """The manifest of a batch's folder, or None."""
+    content = folder.read(MANIFEST)
+    return None if content is None else dict(json.loads(content))
+
 
 def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
     """Lock a folder for a batch; the seed of sightings, which is made once and kept there.
@@ -68,7 +76,7 @@ def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) 
 
     Raises UsageError that names them.
     """
-    manifest = json.loads(folder.read(MANIFEST) or b"{}")
+    manifest = manifest_of(folder) or {}
     lost = [one for one in manifest.get("options", ()) if one not in options]
     lost += [f"table {one}" for one in manifest.get("tables", ()) if one not in tables]
     if lost:
@@ -112,6 +120,15 @@ def is_outdated(folder: Folder) -> bool:
     return content is not None and form_of_rows().encode() not in content
 
 
+def sound(folder: Folder) -> set[str]:
+    """Names of the files in a folder; one of another size than the manifest says was damaged, and
+    does not count.
+    """
+    sizes = (manifest_of(folder) or {}).get("sizes", {})
+    there = folder.files().items()
+    return {name for name, one in there if sizes.get(name, one.size) == one.size}
+
+
 def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
     """Delete what an earlier state of the archive has left: all of the tables that is not kept.
 
@@ -136,11 +153,13 @@ def write_manifest(
     cost: Mapping[str, Any],
     frameworks: bool,
     options: Iterable[str],
+    sizes: Mapping[str, int],
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
     `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
-    columns that packs fill; `options` what the tables have more of than others.
+    columns that packs fill; `options` what the tables have more of than others; `sizes` the
+    bytes of Parquet files.
     """
     manifest = {
         "form": form_of_rows(),
@@ -152,6 +171,7 @@ def write_manifest(
         "frameworks": frameworks,
         "options": list(options),
         "captures": [_told(one) for one in captures],
+        "sizes": sizes,
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
 

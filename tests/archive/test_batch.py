@@ -169,6 +169,21 @@ def test_what_is_lost_of_the_work_is_done_again(
     assert everything(output) == before
 
 
+@pytest.mark.parametrize("links", [False, True])
+def test_a_damaged_part_is_made_anew(archive: Path, tmp_path: Path, links: bool) -> None:
+    output = tmp_path / "tables"
+    made = batch(archive, output, links=links)
+    folders = ["messages", "_work/sightings"]
+    folders += ["_work/unlinked", "_work/linkables", "_work/links"] if links else []
+    for folder in folders:
+        part = min((output / folder).rglob("*.parquet"))
+        whole = part.read_bytes()
+        for octets in (b"", whole[:-9], whole + b"x"):
+            part.write_bytes(octets)
+            assert batch(archive, output, links=links).rows == made.rows
+            assert part.read_bytes() == whole
+
+
 def test_files_that_come_later_change_what_they_touch(archive: Path, tmp_path: Path) -> None:
     output, other = tmp_path / "tables", tmp_path / "other"
     files = sorted(archive.iterdir())

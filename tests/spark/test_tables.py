@@ -16,7 +16,7 @@ from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import make_here
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
-from amqpsniff.spark_jobs import archive, lookup
+from amqpsniff.spark_jobs import archive, lookup, reports
 from amqpsniff.spark_jobs import batch as job
 from amqpsniff.spark_jobs.reports import Config, dataframe
 from amqpsniff.spark_jobs.tables import read_table
@@ -121,6 +121,22 @@ def test_a_table_that_the_batch_has_not_written(
         assert job.main([*given, "--master", "local[1]"]) == 2
         assert missing in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
+
+
+def test_a_part_that_is_damaged_unseen(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its size is right: `batch` has not made it anew."""
+    capture, output = str(samples / "pika_mix.pcap"), tmp_path / "tables"
+    Batch([capture], str(output)).run()
+    (part,) = output.glob("messages/*/*.parquet")
+    part.write_bytes(bytes(part.stat().st_size))
+    given = [capture, "-o", str(output), "--report", "traffic", "--master", "local[1]"]
+    for main, arguments in ((job.main, given), (reports.main, ["traffic", str(output)])):
+        assert main(arguments) == 3
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert said.startswith("amqpsniff: the tables cannot be read: ")
+        assert part.name in said
 
 
 def test_what_is_done_needs_no_spark(
