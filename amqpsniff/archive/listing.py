@@ -14,13 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from amqpsniff.capture.formats import is_remote, shown
+from amqpsniff.capture.formats import MANIFEST, is_remote, shown
 from amqpsniff.errors import CaptureError, read_twice
 
 from .filesystem import StorageOptions, file_system
-
-MANIFEST = "_manifest.json"
-"""The file in a folder that a batch has written which says what counts."""
 
 SEED = "_work/seed"
 """The file that a batch writes there before all others, a number that its sightings share."""

@@ -12,12 +12,13 @@ from importlib import resources
 from typing import Any
 
 from amqpsniff import __version__
+from amqpsniff.capture.formats import MANIFEST
 from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.schema import ROWS_FORM, TABLES
 
 from .delta_log import LOG
 from .filesystem import Folder, is_part, whole_path
-from .listing import MANIFEST, SEED, Listed
+from .listing import SEED, Listed
 from .lock import FolderLock
 from .surveys import FORM, Surveyed
 

@@ -16,7 +16,7 @@ from amqpsniff.capture.file import (
     is_regular,
     open_capture,
 )
-from amqpsniff.capture.formats import is_remote, missing, shown
+from amqpsniff.capture.formats import MANIFEST, NOTHING, is_remote, missing, shown
 from amqpsniff.capture.merge import GLANCE_BYTES, CaptureSet
 from amqpsniff.capture.open import OWN, for_tshark
 from amqpsniff.capture.open_files import OpenFiles
@@ -58,7 +58,14 @@ def expand(
             names.setdefault(_identity(name), name)
     if not names:
         where = ", ".join(map(shown, given)) or "no input"
-        raise CaptureError(f"{where}: no capture found; give a pcap or pcapng file")
+        advice = NOTHING
+        for one in given:
+            if Path(one, MANIFEST).is_file():
+                advice = (
+                    "a batch has written tables there: "
+                    f"amqpsniff batch CAPTURES -o {shown(one)} --report NAME"
+                )
+        raise CaptureError(f"{where}: no capture found; {advice}")
     return list(names.values())
 
 

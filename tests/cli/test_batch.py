@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from amqpsniff.archive import Batch
 from amqpsniff.cli import output
 from amqpsniff.cli.output import Settings
 from amqpsniff.cli.render.batch import Shown
@@ -131,6 +132,13 @@ def test_by_operation_of_rows_is_refused() -> None:
     done = run("live", "--by", "operation", "--format", "ndjson", CAPTURE)
     assert done.code == 2
     assert "--by is for the dashboard" in done.err
+
+
+def test_tables_are_no_capture(tmp_path: Path) -> None:
+    Batch([str(CAPTURE)], str(tmp_path), tables=["messages"]).run()
+    done = run("report-table", "churn", tmp_path)
+    assert done.code == 3
+    assert f"amqpsniff batch CAPTURES -o {tmp_path} --report NAME" in done.err
 
 
 def test_packs_that_are_wrong(tmp_path: Path) -> None:
