@@ -429,7 +429,8 @@ class Batch:
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         kept = {name for names in files.values() for name in names} | self._kept()
-        sizes = {name: there[name] for name in sorted(kept) if name.endswith(".parquet")}
+        known = sorted(kept & there.keys())  # nothing is kept of a file that could not be surveyed
+        sizes = {name: there[name] for name in known if name.endswith(".parquet")}
         write_manifest(
             self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks,
             self._more(), sizes,
