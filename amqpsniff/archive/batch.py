@@ -193,7 +193,9 @@ class Batch:
         Raises CaptureError for a name that is not there or when there is nothing, UsageError and
         OutputError for a folder that cannot hold tables.
         """
-        listed = without_own(self.folder, list_captures(self.inputs, self.storage))
+        own = self.folder.name.rstrip("/")  # `*` names it too once it is there
+        others = [one for one in self.inputs if whole_path(one).rstrip("/") != own]
+        listed = without_own(self.folder, list_captures(others or self.inputs, self.storage))
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
         self._seed = claim(self.folder, self.inputs, self.lock)

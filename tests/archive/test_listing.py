@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.archive import Batch
 from amqpsniff.archive.listing import list_captures
 from amqpsniff.errors import CaptureError, UsageError
 
@@ -65,6 +66,18 @@ def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) 
         for folder in (names[1], names[3]):
             Path(folder).chmod(0o700)
     assert json.loads(made.stdout) == [names[0], names[2], names[3]]
+
+
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_the_folder_of_a_batch_is_not_left_out_in_silence(
+    samples: Path, tmp_path: Path, prefix: str
+) -> None:
+    kombu = str(samples / "kombu.pcap.gz")
+    output = f"{prefix}{tmp_path}/tables"
+    Batch([kombu], output).run()
+    with pytest.raises(UsageError, match=r"tables is the folder of a batch, not of captures"):
+        list_captures([kombu, output])
+    assert Batch([kombu, output], output).find()  # `*` names it too
 
 
 def test_an_empty_name_is_of_no_file() -> None:
