@@ -200,11 +200,11 @@ class Batch:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
         self._seed = claim(self.folder, self.inputs, self.lock)
         if not self.replace:
-            require_kept(self.folder, (*self.tables, "errors"), self._more())
+            require_kept(self.folder, (*self.tables, "errors"), self.more())
         self._listed = listed
         return listed
 
-    def _more(self) -> list[str]:
+    def more(self) -> list[str]:
         """The options without which tables have less."""
         options = self.options
         given = {
@@ -434,8 +434,8 @@ class Batch:
         known = sorted(kept & there.keys())  # nothing is kept of a file that could not be surveyed
         sizes = {name: there[name] for name in known if name.endswith(".parquet")}
         write_manifest(
-            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks,
-            self._more(), sizes,
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.more(),
+            sizes,
         )  # fmt: skip
         tidy(self.folder, kept, files)
         severities: dict[str, int] = {}

@@ -152,15 +152,13 @@ def write_manifest(
     files: Mapping[str, Iterable[str]],
     rows: Mapping[str, int],
     cost: Mapping[str, Any],
-    frameworks: bool,
     options: Iterable[str],
     sizes: Mapping[str, int],
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
-    `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
-    columns that packs fill; `options` what the tables have more of than others; `sizes` the
-    bytes of Parquet files.
+    `cost` says how captures are read, and the bytes that takes; `options` what the tables have
+    more of than others; `sizes` the bytes of Parquet files.
     """
     manifest = {
         "form": form_of_rows(),
@@ -169,7 +167,6 @@ def write_manifest(
         "tables": {table: sorted(names) for table, names in files.items()},
         "rows": rows,
         **cost,
-        "frameworks": frameworks,
         "options": list(options),
         "captures": [_told(one) for one in captures],
         "sizes": sizes,
