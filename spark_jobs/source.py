@@ -235,8 +235,8 @@ class Reading:
         for name in NAMES:
             if name.lower() in self.given and name not in OF_ARCHIVES:
                 raise UsageError(
-                    f"option {name} is for captures, and {base} is the folder of a batch, which was "
-                    f"told then; its options are {', '.join(OF_ARCHIVES[2:])}"
+                    f"option {name} is for captures, and {base} is the folder of a batch, whose "
+                    f"options are {', '.join(OF_ARCHIVES[2:])}"
                 )
         return [Written(base, name) for name in files_of(manifest, self.table, self.needed)]
 

@@ -279,7 +279,7 @@ def test_operations_of_an_archive(spark: Any, tmp_path: Path) -> None:
 def test_operations_of_tables_that_lack_them(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.pcap").write_bytes(b"")
     Batch([str(tmp_path)], str(tmp_path / "tables")).run()
-    with pytest.raises(UsageError, match=r"no column .*framework.*; run `batch` with --links --fra"):
+    with pytest.raises(UsageError, match=r"no column .*framework.*; run `batch` with --links --f"):
         make_here(Folder(str(tmp_path / "tables")), "operations", 20)
 
 
