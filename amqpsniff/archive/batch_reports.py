@@ -88,11 +88,14 @@ class Result:
             csv.write_csv(self.table, file)
 
     def as_json(self) -> dict[str, Any]:
-        """The rows to show, for a program that shows them."""
+        """The rows to show, for a program that shows them; `times` are columns of UTC."""
+        from pyarrow.types import is_timestamp
+
         return {
             "report": self.report.name,
             "title": self.report.title,
             "columns": self.table.column_names,
+            "times": [one.name for one in self.table.schema if is_timestamp(one.type)],
             "rows": self._cells(),
             "total": f"{self.table.num_rows}{'+' if self.more else ''}",
         }
