@@ -13,6 +13,7 @@ import pytest
 
 from amqpsniff.archive import Batch
 from amqpsniff.archive.listing import list_captures
+from amqpsniff.capture.sources import expand
 from amqpsniff.errors import CaptureError, UsageError
 
 LISTS = """
@@ -44,6 +45,16 @@ def test_a_file_of_several_names_is_read_once(samples: Path, tmp_path: Path) -> 
     assert found.path == names[0]
     (found,) = list_captures([tmp_path])
     assert found.path == names[1]
+
+
+def test_equal_captures_of_a_folder_come_in_the_order_of_export(
+    samples: Path, tmp_path: Path
+) -> None:
+    """Rows are of the first of them."""
+    (tmp_path / "sub").mkdir()
+    for name in ("z.pcap", "sub/b.pcap"):
+        shutil.copy(samples / "pika_mix.pcap", tmp_path / name)
+    assert expand([tmp_path]) == [one.path for one in list_captures([tmp_path])]
 
 
 def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) -> None:
