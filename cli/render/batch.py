@@ -181,7 +181,7 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     left += [f"left out for want of width: {unseen}"] if unseen else []
     lines = list(grid.lines(output.room, output.paint))
     if left:
-        note = f"({'; '.join(left)}: see reports/{report['report']}.csv)"
+        note = f"({'; '.join(left)}; see reports/{report['report']}.csv)"
         lines += Words(note, "key").lines(output.room, output.paint)
     output.lines([*lines, ""])
 
