@@ -283,6 +283,11 @@ def test_operations_of_tables_that_lack_them(spark: Any, tmp_path: Path) -> None
         make_here(Folder(str(tmp_path / "tables")), "operations", 20)
 
 
+def test_ports_of_tables_are_refused(spark: Any, tables: Path) -> None:
+    with pytest.raises(UsageError, match="--port is for captures"):
+        make(spark, "losses", Config((str(tables),), ports="5672"))
+
+
 def test_the_page_holds_everything(of_tables: Callable[[str], Result], tables: Path) -> None:
     pytest.importorskip("vl_convert")
     reports = [of_tables(name) for name in ("closes", "traffic")]
