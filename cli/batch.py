@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Any
 
 from amqpsniff.analysis.report_tables import REPORTS
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.installation import how_to_add
 from amqpsniff.subprocess_env import safe_environment
 
@@ -40,6 +40,9 @@ TELLING = "All masters are unresponsive"
 _ORIGIN = re.compile(r"^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
 """What stands before it: the time and the part of Spark."""
 
+ROOM = 1 << 16
+"""Bytes of temporary files that have to find room: less, and what the job says is lost."""
+
 MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
 
@@ -52,6 +55,8 @@ MAX_TOLD = 15
         -o --output DIR: Folder of the tables, or a URI of one. What an earlier run has left there
             is used.
         --tables A,B: Tables to write. [default]
+        --replace: Delete what an earlier run has made there with more options or tables. Without
+            it a run that would leave less is refused.
         --report NAME: Show a report: {REPORTS}; may be repeated.
         --html: Write all reports with charts to DIR/report.html.
         -n --limit N: Rows of a report that are shown. [default]
@@ -70,6 +75,7 @@ def batch(
     decoding: Decoding,
     output: str,
     tables: Annotated[str, offer(listed(words(TABLES)))] = ",".join(TABLES),
+    replace: bool = False,
     report: Annotated[list[str] | None, offer(words(REPORTS))] = None,
     html: bool = False,
     limit: Annotated[int, at_least(1)] = 20,
@@ -104,7 +110,7 @@ def batch(
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
         "--show-secrets": decoding.show_secrets, "--links": links,
-        "--frameworks": frameworks,
+        "--frameworks": frameworks, "--replace": replace,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
@@ -121,6 +127,7 @@ def _run(given: list[str], quiet: bool) -> int:
     from .render.batch import Shown
 
     with tempfile.TemporaryFile() as said, Shown(quiet) as shown:
+        _require_room(said)
         process = subprocess.Popen(
             [sys.executable, "-m", JOB, *given],
             stdout=subprocess.PIPE,
@@ -137,6 +144,20 @@ def _run(given: list[str], quiet: bool) -> int:
             raise
         shown.finish()
         return _explain(said, code) if code else 0
+
+
+def _require_room(file: IO[bytes]) -> None:
+    """Raise OutputError where a temporary file cannot take what the job may say."""
+    try:
+        file.write(bytes(ROOM))
+        file.flush()
+    except OSError as error:
+        folder = tempfile.gettempdir()
+        raise OutputError(
+            f"temporary files ({folder}): {error.strerror}; set TMPDIR to another disk"
+        ) from None
+    file.seek(0)
+    file.truncate()
 
 
 def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:

@@ -43,9 +43,11 @@ def archive(
     output: str,
     *,
     links: bool = False,
+    frameworks: bool = False,
     options: Options | None = None,
     tables: Iterable[str] = (),
     storage: Mapping[str, Any] | None = None,
+    replace: bool = False,
     variant: bool = False,
 ) -> dict[str, DataFrame]:
     """Bring the tables of captures in the folder `output` up to date, in tasks of this session.
@@ -69,7 +71,10 @@ def archive(
     runner = SparkRunner(context)
     given = [captures] if isinstance(captures, str) else captures
     names = tuple(tables) or tuple(TABLES)
-    batch = Batch(given, output, options, names, links=links, storage=storage)
+    batch = Batch(
+        given, output, options, names, links=links, frameworks=frameworks, storage=storage,
+        replace=replace,
+    )  # fmt: skip
     batch.run(runner, cores=runner.cores)
     return {
         name: read_table(spark, output, name, storage=storage, variant=variant)

@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.report_tables import OPERATIONS, find, made_of
+from amqpsniff.analysis.report_tables import ERRORS, OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary, run_here
-from amqpsniff.archive.batch_reports import make_here, write_page
+from amqpsniff.archive.batch_reports import check_report, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.capture.formats import is_remote
@@ -85,7 +85,10 @@ def _run(given: argparse.Namespace, say: Say) -> int:
 def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     from .session import session
 
-    names = [*made_of(batch.frameworks)] if given.html else given.report
+    names = [*made_of(batch.frameworks and batch.links)] if given.html else given.report
+    tables = dict.fromkeys((*batch.tables, ERRORS), ())
+    for name in names:
+        check_report(name, {"tables": tables, "options": batch.more()})
     batch.find()  # report a wrong name before Spark starts
     spark = None
     if not (given.master and batch.is_done()):
@@ -147,6 +150,7 @@ def _batch(given: argparse.Namespace) -> Batch:
         links=given.links or operations,
         frameworks=bool(given.frameworks or given.packs or operations),
         storage=json_object("--storage", given.storage),
+        replace=given.replace,
         task_bytes=given.task_bytes,
     )
 
@@ -219,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-o", "--output", required=True, metavar="DIR", help="folder of the tables")
     add("--master", help="Spark master; default: what spark-submit says")
     add("--tables", default=",".join(TABLES), help="comma-separated")
+    add("--replace", action="store_true", help="delete what a run with more options has made")
     add("--port", type=int, action="append", default=[], help="may be repeated; default: any")
     add("--dialect", choices=DIALECTS, help="default: what each connection says")
     add("--table-dialect", choices=READINGS, default=READINGS[0])

@@ -113,7 +113,7 @@ def _java_ended(found: re.Match[str]) -> str:
     if not _java_is_over():
         return ""  # it is another connection, to where captures are
     for folder in local_folders():
-        why = _useless(folder)
+        why = useless(folder)
         if why:
             return f"Spark's temporary files ({folder}): {why}; {ANOTHER}"
     return f"Spark's Java has ended: it was killed, {SHORT}; {AGAIN}"
@@ -145,6 +145,13 @@ REASONS = (
             r"\n\s+at org\.apache\.spark\.(security\.SocketAuthHelper|api\.python\.PythonWorker)"
         ),
         lambda found: f"a worker of Spark was killed again and again, {SHORT}; {AGAIN}",
+    ),
+    Reason(
+        re.compile(r"\[FAILED_READ_FILE[^\]]*\] [^\n]* file (\S+\.parquet)\b"),
+        lambda found: (
+            f"the tables cannot be read: {found[1]} is damaged or gone; delete it and run `batch` "
+            "again"
+        ),
     ),
     Reason(
         re.compile(r"^\s*(?:builtins\.)?MemoryError\b", re.MULTILINE),
@@ -181,7 +188,7 @@ def local_folders() -> list[str]:
     return [one.strip() for one in named.split(",") if one.strip()]
 
 
-def _useless(folder: str) -> str:
+def useless(folder: str) -> str:
     """Why a folder is not writable; empty if it is."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)

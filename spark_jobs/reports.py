@@ -26,15 +26,15 @@ from amqpsniff.analysis.report_tables import (
 )
 from amqpsniff.archive.batch_reports import (
     MAX_ROWS,
-    Manifest,
     Result,
     bucket_of,
-    check_columns,
-    manifest_of,
+    check_report,
 )
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.listing import list_captures
+from amqpsniff.archive.output_folder import Manifest, manifest_of
 from amqpsniff.archive.surveys import survey_files
+from amqpsniff.errors import UsageError
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.tables import read_table
@@ -72,7 +72,10 @@ def dataframe(spark: SparkSession, name: str, config: Config) -> DataFrame:
     Those of `topology` are made at once, the others when Spark is asked for them.
     """
     report, manifest = find(name), _manifest(config)
-    check_columns(name, manifest)
+    if manifest is not None:
+        check_report(name, manifest)
+        if config.ports:
+            raise UsageError(f"--port is for captures, and {config.inputs[0]} is of a batch")
     tables = {
         table: _load(spark, config, manifest, table, columns)
         for table, columns in report.reads().items()

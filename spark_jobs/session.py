@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from amqpsniff.errors import AmqpsniffError, UsageError
+from amqpsniff.errors import AmqpsniffError, OutputError, UsageError
+from amqpsniff.spark_jobs.errors import useless
 from amqpsniff.tables.export import RISING
 
 DRIVER_MEMORY = "1g"
@@ -87,6 +89,14 @@ def require_java() -> None:
         raise NoJava(JAVA_MISSING)
 
 
+def require_room() -> None:
+    """Raise OutputError unless Java can tell Python there where it is: PySpark would wait on."""
+    folder = tempfile.gettempdir()
+    why = useless(folder)
+    if why:
+        raise OutputError(f"temporary files ({folder}): {why}; set TMPDIR to another disk")
+
+
 def check_master(master: str | None) -> None:
     """Raise UsageError for an invalid master, and for one that Spark would not find."""
     if master is None:
@@ -112,6 +122,7 @@ def context(
     check_master(master)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
+        require_room()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = (_told() if master is None else SparkConf()).setAppName(name)
     if master is not None:

@@ -16,8 +16,9 @@ from pyspark.sql import functions
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.batch_reports import Manifest, manifest_of
+from amqpsniff.archive.batch_reports import files_of
 from amqpsniff.archive.filesystem import Folder, StorageOptions, whole_path
+from amqpsniff.archive.output_folder import Manifest, manifest_of
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import UsageError
 from amqpsniff.tables.schema import JSON_COLUMNS
@@ -40,13 +41,13 @@ def read_table(
     manifest: Manifest | None = None,
     variant: bool = False,
 ) -> DataFrame:
-    """A table that a batch has written to the folder `output`; empty if it has not.
+    """A table that a batch has written to the folder `output`.
 
     It is that of one run, whatever a later one does: what a manifest names is read, that of now
     unless one is given. Without `columns` it has all, those that link messages if a batch has made
     them, and `capture_date` (DATE). With `variant` the columns of JSON (`arguments`, `headers`, …)
     are VARIANT, null where they are no JSON. Raises UsageError for a folder that no batch has
-    written.
+    written, and for a table or columns that it has not.
     """
     manifest = manifest or manifest_of(Folder(output, storage))
     if manifest is None:
@@ -54,7 +55,7 @@ def read_table(
     base = whole_path(output).rstrip("/")
     whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
     chosen = whole if columns is None else StructType([whole[name] for name in columns])
-    files = [f"{base}/{name}" for name in manifest["tables"].get(table, ())]
+    files = [f"{base}/{name}" for name in files_of(manifest, table, columns or ())]
     if not files:
         rows = spark.createDataFrame([], chosen)
     elif storage or _PATTERN.search(base) or not java_knows(spark, base):

@@ -291,7 +291,7 @@ REPORTS = {
         Report(
             "quality",
             "Quality of the captures",
-            "What is missing from each capture.",
+            "What is missing from captures that have messages or errors, or begin a connection.",
             "files with errors, then the most bytes lost",
             {
                 "capture": "name of the file",

@@ -38,7 +38,16 @@ from .linking import STATE, Joining, Linked, join, known_links, link_all, links_
 from .listing import Listed, list_captures
 from .lock import FolderLock
 from .merging import merge_findings
-from .output_folder import claim, form_of_rows, is_outdated, tidy, without_own, write_manifest
+from .output_folder import (
+    claim,
+    form_of_rows,
+    is_outdated,
+    require_kept,
+    sound,
+    tidy,
+    without_own,
+    write_manifest,
+)
 from .plan import KEY_DIGITS, TASK_BYTES, Plan, Task, make_plan
 from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
@@ -125,6 +134,7 @@ class Batch:
         links: Make the columns of messages that link them across connections too.
         frameworks: Make the columns that packs fill too.
         storage: What fsspec is told, where it is used.
+        replace: Delete what an earlier run made with more tables or options; else it is refused.
 
     Raises UsageError for a table that is not there, CaptureError for a name that is not there,
     OutputError for a folder that cannot be written or to which another run writes.
@@ -140,6 +150,7 @@ class Batch:
         links: bool = False,
         frameworks: bool = False,
         storage: StorageOptions | None = None,
+        replace: bool = False,
         task_bytes: int = TASK_BYTES,
     ) -> None:
         self.inputs = list(inputs)
@@ -153,6 +164,7 @@ class Batch:
             raise UsageError("links are columns of the table messages, which is not among those")
         self.links = links
         self.frameworks = frameworks
+        self.replace = replace
         self.folder = Folder(whole_path(output), self.storage)
         self.lock = FolderLock(self.folder)
         self._entered = 0
@@ -181,12 +193,31 @@ class Batch:
         Raises CaptureError for a name that is not there or when there is nothing, UsageError and
         OutputError for a folder that cannot hold tables.
         """
-        listed = without_own(self.folder, list_captures(self.inputs, self.storage))
+        own = self.folder.name.rstrip("/")  # `*` names it too once it is there
+        others = [one for one in self.inputs if whole_path(one).rstrip("/") != own]
+        listed = without_own(self.folder, list_captures(others or self.inputs, self.storage))
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
         self._seed = claim(self.folder, self.inputs, self.lock)
+        if not self.replace:
+            require_kept(self.folder, (*self.tables, "errors"), self.more())
         self._listed = listed
         return listed
+
+    def more(self) -> list[str]:
+        """The options without which tables have less."""
+        options = self.options
+        given = {
+            "--bodies": options.bodies,
+            "--body-sha256": options.body_sha256,
+            "--show-secrets": options.show_secrets,
+            "--links": self.links,
+            "--frameworks": self.frameworks,
+            "--packs": options.packs,
+            "--tls-keylog or --tls-key": options.secrets or options.tls_keys,
+            "all ports": not options.ports,
+        }
+        return [name for name, wanted in given.items() if wanted]
 
     def look(self, seconds: float = HERE_SECONDS) -> None:
         """Survey captures that are at hand, for so long, and plan when none is left: what can be
@@ -341,7 +372,7 @@ class Batch:
         results = sorted(self.results, key=lambda result: result.key)
         facts = [captures, [[one.key, bool(one.lost)] for one in results]]
         of = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
-        there = set(self.folder.names())
+        there = sound(self.folder)
         known = None if any(one.lost for one in results) else known_links(self.folder, of)
         if known and not there.issuperset(map(links_name, known.digests)):
             known = None
@@ -361,7 +392,7 @@ class Batch:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""
         wanted = {spec.base: spec.key for spec in specs}
         results: dict[str, TaskResult] = {}
-        there = set(self.folder.names())
+        there = sound(self.folder)
         for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
             key = name.rpartition("/")[2].removesuffix(".result")
             if key[:KEY_DIGITS] not in wanted:
@@ -399,12 +430,14 @@ class Batch:
         there = {name: one.size for name, one in self.folder.files().items()}
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
+        kept = {name for names in files.values() for name in names} | self._kept()
+        known = sorted(kept & there.keys())  # nothing is kept of a file that could not be surveyed
+        sizes = {name: there[name] for name in known if name.endswith(".parquet")}
         write_manifest(
-            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks
-        )
-        tidy(
-            self.folder, {name for names in files.values() for name in names} | self._kept(), files
-        )
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.more(),
+            sizes,
+        )  # fmt: skip
+        tidy(self.folder, kept, files)
         severities: dict[str, int] = {}
         for one in findings:
             severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1

@@ -46,9 +46,15 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
     if not is_remote(name):
         return fs.LocalFileSystem(), str(Path(name).absolute())
     name = _HADOOPS.sub("s3://", name)
+    refused: Exception | None = None
     if not options:
-        with contextlib.suppress(ValueError, OSError):
+        try:
             found: tuple[Any, str] = fs.FileSystem.from_uri(name)
+        except OSError as error:
+            refused = error
+        except ValueError:  # of a scheme that Arrow does not know
+            pass
+        else:
             return found
     try:
         from fsspec.core import url_to_fs
@@ -61,7 +67,7 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
     try:
         system, path = url_to_fs(name, **(options or {}))
     except (ImportError, OSError, ValueError) as error:  # OSError: hdfs without its libraries
-        why = str(error).partition("\n")[0]
+        why = str(refused or error).partition("\n")[0]
         raise UsageError(f"{name}: cannot be opened here: {why}") from None
     return fs.PyFileSystem(fs.FSSpecHandler(system)), path
 

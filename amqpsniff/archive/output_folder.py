@@ -12,12 +12,13 @@ from importlib import resources
 from typing import Any
 
 from amqpsniff import __version__
+from amqpsniff.capture.formats import MANIFEST
 from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.schema import ROWS_FORM, TABLES
 
 from .delta_log import LOG
 from .filesystem import Folder, is_part, whole_path
-from .listing import MANIFEST, SEED, Listed
+from .listing import SEED, Listed
 from .lock import FolderLock
 from .surveys import FORM, Surveyed
 
@@ -27,6 +28,14 @@ _OWN = {*_TABLES, "_work", "reports", "report.html"}
 """What a batch makes in its folder, beside the manifest."""
 
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
+
+Manifest = dict[str, Any]
+
+
+def manifest_of(folder: Folder) -> Manifest | None:
+    """The manifest of a batch's folder, or None."""
+    content = folder.read(MANIFEST)
+    return None if content is None else dict(json.loads(content))
 
 
 def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
@@ -63,6 +72,21 @@ def _require_own(folder: Folder, base: str, inputs: Iterable[str]) -> None:
                 )
 
 
+def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse a run that would delete what an earlier one made with more tables or options.
+
+    Raises UsageError that names them.
+    """
+    manifest = manifest_of(folder) or {}
+    lost = [one for one in manifest.get("options", ()) if one not in options]
+    lost += [f"table {one}" for one in manifest.get("tables", ()) if one not in tables]
+    if lost:
+        raise UsageError(
+            f"{folder.name}: an earlier run made more there than this one would leave: "
+            f"{', '.join(lost)}; give the same again, or --replace"
+        )
+
+
 def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     """Files but for those that a batch has made in its folder."""
     base = folder.name.rstrip("/") + "/"
@@ -97,6 +121,15 @@ def is_outdated(folder: Folder) -> bool:
     return content is not None and form_of_rows().encode() not in content
 
 
+def sound(folder: Folder) -> set[str]:
+    """Names of the files in a folder; one of another size than the manifest says was damaged, and
+    does not count.
+    """
+    sizes = (manifest_of(folder) or {}).get("sizes", {})
+    there = folder.files().items()
+    return {name for name, one in there if sizes.get(name, one.size) == one.size}
+
+
 def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
     """Delete what an earlier state of the archive has left: all of the tables that is not kept.
 
@@ -119,12 +152,13 @@ def write_manifest(
     files: Mapping[str, Iterable[str]],
     rows: Mapping[str, int],
     cost: Mapping[str, Any],
-    frameworks: bool,
+    options: Iterable[str],
+    sizes: Mapping[str, int],
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
-    `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
-    columns that packs fill.
+    `cost` says how captures are read, and the bytes that takes; `options` what the tables have
+    more of than others; `sizes` the bytes of Parquet files.
     """
     manifest = {
         "form": form_of_rows(),
@@ -133,8 +167,9 @@ def write_manifest(
         "tables": {table: sorted(names) for table, names in files.items()},
         "rows": rows,
         **cost,
-        "frameworks": frameworks,
+        "options": list(options),
         "captures": [_told(one) for one in captures],
+        "sizes": sizes,
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
 

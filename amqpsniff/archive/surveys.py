@@ -16,8 +16,8 @@ from io import BytesIO
 from typing import Any
 
 from amqpsniff.capture import CaptureFile
-from amqpsniff.capture.formats import is_remote
-from amqpsniff.errors import CaptureError
+from amqpsniff.capture.formats import LINK_TYPES, is_remote, shown
+from amqpsniff.errors import CaptureError, NotACapture
 from amqpsniff.findings import Finding
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.partition import Survey
@@ -40,7 +40,7 @@ MAX_REMEMBERED = 500_000
 MIN_SIZE = 50
 """A survey takes as much memory as so many conversations, beside its own."""
 
-FORM = 6
+FORM = 7
 """Version of the layout of surveys. A survey of another version is written again."""
 
 
@@ -118,6 +118,13 @@ def survey(
         with CaptureFile(path, opener=opener) as packets:
             for batch in packets:
                 counts.feed(batch)
+            if packets.link_types and LINK_TYPES.isdisjoint(packets.link_types):
+                kinds = ", ".join(map(str, packets.link_types))
+                raise NotACapture(
+                    f"{shown(path)}: not a capture: its link type is {kinds}, and archives are "
+                    "not read through tshark; convert it with "
+                    '"amqpsniff cut --reader tshark FILE -o OUT"'
+                )
             found.findings = packets.findings
             if counts.unread:
                 found.findings = [*packets.findings, unread_tunnels(path, counts.unread)]

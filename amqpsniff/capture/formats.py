@@ -34,6 +34,9 @@ _TSHARK = 'extract packets with "tshark -r FILE -w OUT" if Wireshark reads it'
 _UNPACK = "unpack it first"
 NOTHING = "give a pcap or pcapng file"
 
+MANIFEST = "_manifest.json"
+"""The file by which a folder is one of tables that a batch has written."""
+
 # First bytes -> what it is, and what to do.
 _OTHERS = (
     (b"snoop\x00\x00\x00", "a snoop capture", _EDITCAP),

@@ -16,7 +16,7 @@ from amqpsniff.capture.file import (
     is_regular,
     open_capture,
 )
-from amqpsniff.capture.formats import is_remote, missing, shown
+from amqpsniff.capture.formats import MANIFEST, NOTHING, is_remote, missing, shown
 from amqpsniff.capture.merge import GLANCE_BYTES, CaptureSet
 from amqpsniff.capture.open import OWN, for_tshark
 from amqpsniff.capture.open_files import OpenFiles
@@ -58,7 +58,14 @@ def expand(
             names.setdefault(_identity(name), name)
     if not names:
         where = ", ".join(map(shown, given)) or "no input"
-        raise CaptureError(f"{where}: no capture found; give a pcap or pcapng file")
+        advice = NOTHING
+        for one in given:
+            if Path(one, MANIFEST).is_file():
+                advice = (
+                    "a batch has written tables there: "
+                    f"amqpsniff batch CAPTURES -o {shown(one)} --report NAME"
+                )
+        raise CaptureError(f"{where}: no capture found; {advice}")
     return list(names.values())
 
 
@@ -96,17 +103,14 @@ def _named(one: str) -> Iterator[str]:
         raise missing(one)
 
 
-def _captures_below(directory: str) -> Iterator[str]:
-    shut: list[str] = []
-    for folder, folders, files in os.walk(directory, onerror=lambda one: shut.append(one.filename)):
-        yield from shut
-        shut.clear()
-        folders.sort()
-        for name in sorted(files):
-            path = str(Path(folder) / name)
-            if _holds_capture(path):
-                yield path
-    yield from shut
+def _captures_below(directory: str) -> list[str]:
+    """Captures below a folder by their paths, the order in which archives read them too."""
+    found: list[str] = []  # and folders that may not be listed
+    walk = os.walk(directory, onerror=lambda one: found.append(one.filename))
+    for folder, _, files in walk:
+        paths = (str(Path(folder) / name) for name in files)
+        found += filter(_holds_capture, paths)
+    return sorted(found)
 
 
 def _holds_capture(path: str) -> bool:

@@ -57,10 +57,10 @@ def _verdict(manifest: Row, rows: Mapping[str, list[Row]]) -> Iterator[str]:
     yield f'<div class="verdict {worst}">{paragraphs}</div>'
     columns = [
         Column("severity", "severity"),
+        Column("what", "what", wide=True),
         Column("occurrences", "times", number=True),
         Column("connections", "connections", number=True),
         Column("clients", "clients"),
-        Column("what", "what", wide=True),
         Column("days", "days"),
     ]
     if main:

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from amqpsniff.errors import AmqpsniffError, FilterError
+from amqpsniff.errors import AmqpsniffError, CaptureError, FilterError
 from amqpsniff.html_repr import grid
 from amqpsniff.rereadable import Tabular
 from amqpsniff.tables.batches import plain, plain_schema
@@ -423,17 +423,26 @@ def answer_files(
 ) -> pa.Table:
     """All rows of a statement of our own over tables, each given as its columns and Parquet files.
 
-    `setup` is run before it, as macros. All cores are used; see `FILES_MEMORY`.
+    `setup` is run before it, as macros. All cores are used; see `FILES_MEMORY`. Raises CaptureError
+    for files that cannot be read.
     """
     with _ready(setup, FILES_MEMORY, os.cpu_count() or 1, files=True) as connection:
-        for name, (schema, files) in tables.items():
-            if not files:
-                connection.register(name, schema.empty_table())
-                continue
-            names = [glob.escape(str(one)) for one in files]
-            rows = connection.read_parquet(names, hive_partitioning=False)
-            rows.select(*schema.names).create_view(name)
-        return connection.sql(statement).to_arrow_table()
+        try:
+            for name, (schema, files) in tables.items():
+                if not files:
+                    connection.register(name, schema.empty_table())
+                    continue
+                names = [glob.escape(str(one)) for one in files]
+                rows = connection.read_parquet(names, hive_partitioning=False)
+                rows.select(*schema.names).create_view(name)
+            return connection.sql(statement).to_arrow_table()
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            why = str(error).partition("\n")[0]
+            raise CaptureError(
+                f"the tables cannot be read: {why}; delete what is damaged and run `batch` again"
+            ) from None
 
 
 @contextmanager

@@ -169,6 +169,21 @@ def test_what_is_lost_of_the_work_is_done_again(
     assert everything(output) == before
 
 
+@pytest.mark.parametrize("links", [False, True])
+def test_a_damaged_part_is_made_anew(archive: Path, tmp_path: Path, links: bool) -> None:
+    output = tmp_path / "tables"
+    made = batch(archive, output, links=links)
+    folders = ["messages", "_work/sightings"]
+    folders += ["_work/unlinked", "_work/linkables", "_work/links"] if links else []
+    for folder in folders:
+        part = min((output / folder).rglob("*.parquet"))
+        whole = part.read_bytes()
+        for octets in (b"", whole[:-9], whole + b"x"):
+            part.write_bytes(octets)
+            assert batch(archive, output, links=links).rows == made.rows
+            assert part.read_bytes() == whole
+
+
 def test_files_that_come_later_change_what_they_touch(archive: Path, tmp_path: Path) -> None:
     output, other = tmp_path / "tables", tmp_path / "other"
     files = sorted(archive.iterdir())
@@ -256,10 +271,17 @@ def test_other_options_are_other_tables(
     kept: Path, whole: tuple[Path, Summary], tmp_path: Path
 ) -> None:
     output = shutil.copytree(whole[0], tmp_path / "tables")
-    summary = batch(kept, output, options=Options(body_sha256=True), tables=["messages"])
+    hashed = {"options": Options(body_sha256=True), "tables": ["messages"]}
+    with pytest.raises(UsageError, match=r"would leave: table frames, .* findings; give"):
+        batch(kept, output, **hashed)
+    same_tables(output, whole[0])
+    summary = batch(kept, output, **hashed, replace=True)
     assert summary.done_before == 0
     assert set(manifest(output)["tables"]) == {"messages", "errors"}
     assert not list(output.glob("frames/**/*.parquet"))
+    with pytest.raises(UsageError, match="would leave: --body-sha256, all ports; give"):
+        batch(kept, output, options=Options(ports=frozenset([5672])))
+    assert batch(kept, output, options=Options(body_sha256=True)).done_before == 0
 
 
 def test_results_of_other_rules_are_made_anew(
@@ -294,6 +316,7 @@ def _ways() -> dict[str, Callable[[bytes], bytes]]:
         "zip": lambda octets: b"PK\x03\x04" + octets,
         "parquet": lambda octets: b"PAR1" + octets[:300],
         "noise": lambda octets: random.Random(1).randbytes(20_000),
+        "fddi": lambda octets: octets[:20] + (10).to_bytes(4, "little") + octets[24:],
     }
 
 

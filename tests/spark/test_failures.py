@@ -96,6 +96,19 @@ def test_sparks_own_disk_is_full(samples: Path, tmp_path: Path) -> None:
     assert f"amqpsniff: Spark's temporary files ({disk}): No space left on device;" in said
 
 
+@pytest.mark.parametrize(
+    "program", [(PROGRAM, "batch"), (sys.executable, "-m", "amqpsniff.spark_jobs.batch")]
+)
+def test_the_temporary_folder_is_full(
+    program: tuple[str, ...], samples: Path, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    given = (str(samples / "node.pcap"), "-o", str(tmp_path / "out"))
+    said = said_on_small_disk("4k", disk, *program, *given, TMPDIR=str(disk))
+    full = f"temporary files ({disk}): No space left on device; set TMPDIR to another disk"
+    assert told(said) == [full]
+
+
 def test_spark_may_not_write_at_all(samples: Path, tmp_path: Path) -> None:
     command = [PROGRAM, "batch", str(samples / "pika_mix.pcap"), "-o", str(tmp_path / "out")]
     made = subprocess.run(

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
+from amqpsniff.archive.batch_reports import make_here
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
-from amqpsniff.spark_jobs import archive, lookup
+from amqpsniff.spark_jobs import archive, lookup, reports
 from amqpsniff.spark_jobs import batch as job
+from amqpsniff.spark_jobs.reports import Config, dataframe
 from amqpsniff.spark_jobs.tables import read_table
 from amqpsniff.tables.schema import TABLES
 from tests.archive.splits import by_one_engine, deal, packets_of
@@ -72,6 +75,32 @@ def test_the_source_reads_tables_in_many_tasks(
     assert found.count() == tables["findings"].where("severity <> 'info'").count() > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "schema", "words"),
+    [
+        ({"port": "1"}, "", "option port is for captures"),
+        ({"FROM": "2026-01-01"}, "", "option from is for captures"),
+        ({}, "method string, published_ns long", "no column published_ns; run .* with --links"),
+        ({}, "framework string", "run `batch` with --frameworks"),
+        ({"where": "state = 'accepted'"}, "method string", "no column state; only captures"),
+    ],
+)
+def test_what_an_archive_has_not_is_refused(
+    spark: Any, cut: Path, tmp_path: Path, options: dict[str, str], schema: str, words: str
+) -> None:
+    output = str(tmp_path / "tables")
+    Batch([str(cut / "kombu.pcap.gz")], output, tables=["messages"]).run()
+    source = spark.read.format("amqp").options(**options)
+    with pytest.raises(Exception, match=words):
+        (source.schema(schema) if schema else source).load(output).count()
+
+
+def test_columns_that_a_batch_has_not_written(spark: Any, cut: Path, tmp_path: Path) -> None:
+    Batch([str(cut)], str(tmp_path / "tables")).run()
+    with pytest.raises(UsageError, match="no column published_ns, state; run `batch` with --links"):
+        read_table(spark, str(tmp_path / "tables"), "messages", ["published_ns", "state"])
+
+
 def test_json_becomes_variant(made: tuple[str, Any]) -> None:
     """As the page on Spark has it."""
     _, tables = made
@@ -96,6 +125,44 @@ def test_columns_of_json_are_read_as_variant(spark: Any, made: tuple[str, Any]) 
 def test_what_no_batch_has_written(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no batch has written there"):
         read_table(spark, str(tmp_path), "messages")
+
+
+def test_a_table_that_the_batch_has_not_written(
+    spark: Any, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture, output = str(samples / "pika_mix.pcap"), str(tmp_path / "tables")
+    Batch([capture], output, tables=["frames"]).run()
+    missing = "`messages` is not in this archive, which has frames, errors"
+    ways = (
+        lambda: read_table(spark, output, "messages"),
+        lambda: dataframe(spark, "latency", Config((output,))),
+        lambda: make_here(Folder(output), "latency", 20),
+        lambda: spark.read.format("amqp").load(output).count(),
+    )
+    for way in ways:
+        with pytest.raises(Exception, match=missing):
+            way()
+    for wanted in (["--report", "latency"], ["--html"]):
+        given = [capture, "-o", str(tmp_path / "other"), "--tables", "frames", *wanted]
+        assert job.main([*given, "--master", "local[1]"]) == 2
+        assert missing in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_part_that_is_damaged_unseen(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its size is right: `batch` has not made it anew."""
+    capture, output = str(samples / "pika_mix.pcap"), tmp_path / "tables"
+    Batch([capture], str(output)).run()
+    (part,) = output.glob("messages/*/*.parquet")
+    part.write_bytes(bytes(part.stat().st_size))
+    given = [capture, "-o", str(output), "--report", "traffic", "--master", "local[1]"]
+    for main, arguments in ((job.main, given), (reports.main, ["traffic", str(output)])):
+        assert main(arguments) == 3
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert said.startswith("amqpsniff: the tables cannot be read: ")
+        assert part.name in said
 
 
 def test_what_is_done_needs_no_spark(
