@@ -23,7 +23,7 @@ TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 
 def batch(folder: Path, output: Path, options: Options | None = None) -> Summary:
-    return Batch([str(folder)], str(output), options, task_bytes=2_000).run()
+    return Batch([str(folder)], str(output), options, replace=True, task_bytes=2_000).run()
 
 
 def check(folder: Path, output: Path, **keys: Any) -> None:
