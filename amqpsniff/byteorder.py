@@ -1,4 +1,4 @@
-"""Numbers out of bytes, unchecked but for `checked_u32`: whoever asks knows that they are there.
+"""Numbers out of bytes: only `checked_u32` checks that they are there, other callers have done so.
 
 Compiled modules have these from `byteorder.pxd`, where each is one load. C compilers make no such
 thing of an expression that indexes a memoryview for every byte.

@@ -384,21 +384,17 @@ class Vocabulary(Octets):
         return self.strings[code]
 
     def entries(self) -> Any:
-        """Offsets and bytes of every text, in the order of codes; those that are not text empty.
+        """Offsets and bytes of every text, in the order of codes, where each is one; else None.
 
         The offsets are 32-bit integers, one more than there are texts.
         """
-        offsets = bytearray(self.ends_storage)
-        octets = self.storage[: self.used]
         if all(self.meant[code] == code for code in range(self.count)):
-            return offsets, octets
-        kept = bytearray()
-        ends = memoryview(offsets).cast("i")
-        for code in range(self.count):
-            if self.meant[code] == code:
-                kept += octets[self.ends[code] : self.ends[code + 1]]
-            ends[code + 1] = len(kept)
-        return offsets, kept
+            return bytearray(self.ends_storage), self.storage[: self.used]
+        return None
+
+    def texts(self) -> list[str]:
+        """The text of every code; of one whose bytes were not text, what they were written as."""
+        return [self.text(self.meant[code]) for code in range(self.count)]
 
 
 class Texts(Octets):

@@ -90,7 +90,7 @@ class Pipeline:
     for ever: see `amqpsniff.session.row_buffer`. Findings gather in `findings` until the end.
 
     Attributes:
-        processes: Reads what packet comments say of processes; None where nobody asks.
+        processes: Reads what packet comments say of processes; None if they are not wanted.
         encrypted: Facts of the first TLS conversations that ended.
         capture: The capture of rows and findings now; None before the first.
     """
@@ -250,9 +250,7 @@ class Pipeline:
             yield self.take()
 
     def records(self) -> dict[str, Collection[dict[str, Any]]]:
-        """Rows of `connections`, `channels` and `links` since the last call; none that are not
-        wanted.
-        """
+        """Wanted rows of `connections`, `channels` and `links` since the last call."""
         connections, channels, links = self.tracker.drain()
         if self.processes is not None:
             connections = list(connections)

@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def methods_only(self) -> bool:
-        """True if frames other than methods are read by nobody."""
+        """True if no reader takes frames other than methods."""
         others = self.census is not None or self.claims or "frames" in self.tables
         return not (self.judged or others)
 

@@ -47,9 +47,7 @@ def raise_gc_threshold() -> None:
 
 
 def leave_out() -> None:
-    """Make Arrow do without `LEFT_OUT`, unless it is there already; not for a library to do in the
-    process of others.
-    """
+    """Make Arrow do without `LEFT_OUT`, unless it is loaded; not for a library."""
     if "pyarrow" not in sys.modules:
         sys.meta_path.insert(0, _Without())
 

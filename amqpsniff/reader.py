@@ -960,17 +960,13 @@ class Capture:
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
 
     def read_operations(self, page: CapturePage, **part: Unpack[PartFilters]) -> None:
-        """Read the operations of frameworks for a page; raises UsageError if the input is read only
-        once.
-        """
+        """Read the operations of frameworks; raises UsageError if the input is read only once."""
         if self.once:
             raise read_twice("operations", self.once[0])
         page.operations = self.operations(**part).to_pylist()
 
     def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
-        """Read the conversations that a page shows, with so many bytes of each body; nothing if the
-        input is read only once.
-        """
+        """Read conversations, so many bytes of each body; nothing if the input is read once."""
         sequences = None if self.once else page.sequences(body_limit)
         if sequences is not None:
             columns = sequences.columns

@@ -52,9 +52,7 @@ class Tabular(Rereadable[Item]):
         return self.arrow().to_pandas(types_mapper=pd.ArrowDtype)
 
     def pl(self) -> Any:
-        """All rows as a data frame of polars. Raises UsageError without polars:
-        extra `dataframes`.
-        """
+        """All rows as a polars data frame. Raises UsageError without polars: extra `dataframes`."""
         try:
             import polars as pl
         except ImportError:
@@ -67,7 +65,7 @@ def _missing(library: str) -> UsageError:
 
 
 class Rows(Rereadable[Item]):
-    """Rows that a function reads anew."""
+    """Rows that a function reads again for each loop."""
 
     def __init__(self, read: Callable[[], Iterator[Item]]) -> None:
         self._read = read

@@ -1,6 +1,4 @@
-"""Python processes that are started from here import nothing from the current folder, which may
-hold anything.
-"""
+"""The environment of child Python processes, which import nothing from the current folder."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 from .options import FailOn, Input, Two, at_least, one_of, spread
 from .output import write_answer
 from .reading import Reading, judged
-from .render.grid import METHOD, Column, Grid, facts, or_none, table
+from .render.grid import METHOD, Column, Grid, facts, or_none, several_vhosts, table
 from .render.text import NONE, Words, heading
-from .topology import VHOST, arguments_text
+from .topology import arguments_text
 
 if TYPE_CHECKING:
     from amqpsniff.compare import CaptureProfile
@@ -226,13 +226,12 @@ def _findings(rows: list[Row]) -> Iterator[Words]:
 
 
 def _topology(rows: list[Row]) -> Grid:
-    several = len({row["vhost"] for row in rows}) > 1
     names = [name for name in rows[0] if name not in _NO_NAMES]
     counted = rows[0]["messages"] is not None
     return table(
         rows,
         ("", "", lambda row: _word(row["notable" if row["change"] == "traffic" else "change"])),
-        *(VHOST if several else ()),
+        *several_vhosts(row["vhost"] for row in rows),
         *(_NAMES.get(name, (f"*{name.replace('_', ' ')}", name, named)) for name in names),
         *(_PER_SECOND if counted else ()),
         ("~how", "", _how),

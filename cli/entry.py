@@ -168,7 +168,7 @@ def complain(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Write to standard error; where nobody takes it, that is no reason to end."""
+    """Write to standard error; one that is closed is ignored."""
     from contextlib import suppress
 
     say = getattr(sys.stdout, "say", None)  # of a `Paged` terminal

@@ -153,9 +153,7 @@ def write_rows(
 
 
 def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
-    """The schema with the wanted columns; raises UsageError for one that the table has not, and for
-    one that is named twice.
-    """
+    """The schema with the wanted columns; raises UsageError for an unknown or repeated one."""
     import pyarrow as pa
 
     if columns is None:

@@ -98,7 +98,7 @@ def _install(folder: Path) -> int:
 
 
 def _ports(text: str) -> list[int]:
-    """Ports of a list with commas; raises UsageError for what is none."""
+    """Ports of a list with commas; raises UsageError if one is invalid."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if not (word.isdecimal() and 0 < int(word) < 65_536):

@@ -157,9 +157,7 @@ class Telling:
             yield self._cut(self._row["owed"])
 
     def _before(self, entry: Entry) -> Iterator[str]:
-        """Findings before an entry, and who owed whom in a silence that ended with it or with one
-        left out before it.
-        """
+        """Findings before an entry, and who owed whom in a silence that ended with or before it."""
         while self._findings and _place(self._findings[0]) < _moment(entry):
             yield from self._finding(self._findings.popleft())
         silence = None

@@ -165,7 +165,7 @@ def _settle(text: str) -> float | None:
 
 
 def rotation_seconds(text: str) -> float:
-    """The time of a file of a rotation; raises UsageError for none."""
+    """The time of a file of a rotation; raises UsageError if it is 0."""
     seconds = span(text, "rotate-time")
     if not seconds:
         raise UsageError(f"--rotate-time {text}: no file lasts for no time; write 30s, 5m or 1h")
@@ -192,7 +192,7 @@ def size(text: str, option: str, least: int, most: int | None, bounds: str) -> i
 
 
 def span(text: str, option: str) -> float:
-    """Seconds: `30`, `30s`, `1m30s`, `1.5h`; raises UsageError for what is none."""
+    """Seconds: `30`, `30s`, `1m30s`, `1.5h`; raises UsageError if invalid."""
     found = nanoseconds(text)
     if found is None:
         raise UsageError(f"--{option} {text!r} is no span of time; write 30s, 5m or 1h")

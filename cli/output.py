@@ -230,9 +230,7 @@ class Output:
         return self.width or UNCUT
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Write lines at once, for the next ones may be long in coming, and many one after the
-        other: a conversation may have more of them than there is memory.
-        """
+        """Write lines one by one at once: the next may take long, or there may be very many."""
         left = iter(lines)
         begun = False
         while some := list(islice(left, LINES_AT_ONCE)):

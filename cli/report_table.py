@@ -96,6 +96,8 @@ def _list(form: str) -> int:
 def write_table(table: pa.Table, form: str) -> None:
     """Write rows as text for people, or for programs."""
     if form == "text":
+        if "vhost" in table.column_names and len(table.column("vhost").unique()) == 1:
+            table = table.drop_columns("vhost")
         query_result.show(_rounded(table).to_reader(), Output())
         return
 

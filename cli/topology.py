@@ -14,7 +14,7 @@ from .files import write_text
 from .options import Input, Scope, at_least, one_of, spread
 from .output import write_answer
 from .reading import Reading
-from .render.grid import Column, Grid, table
+from .render.grid import Column, Grid, several_vhosts, table
 from .render.text import Words
 
 GRAPHS = ("dot", "mermaid")
@@ -67,14 +67,14 @@ KEYS_SHOWN = 3
 
 def sections(result: Mapping[str, Any]) -> Iterator[Grid | Words]:
     """Everything, in the order in which messages go."""
-    several = len({row["vhost"] for name in COLUMNS for row in result[name]}) > 1
+    vhosts = several_vhosts(row["vhost"] for name in COLUMNS for row in result[name])
     first = True
     for name, columns in COLUMNS.items():
         if rows := result[name]:
             every = result[f"{name[:-1]}_count"]
             title = name + (f" ({len(rows)} of {count(every)})" if len(rows) < every else "")
             yield Words(title if first else f"\n{title}", "heading")
-            yield table(rows, *(VHOST if several else ()), *columns)
+            yield table(rows, *vhosts, *columns)
             first = False
     if result["forgotten"]:
         yield Words("\nnames that are rarely used were forgotten: there were too many", "warning")
@@ -112,7 +112,6 @@ def _type(row: dict[str, Any]) -> str:
     return harmless(row["type"]) if row["type"] else UNKNOWN
 
 
-VHOST = (("*vhost", "vhost", named),)
 _CLIENT = (("*client", "name", named), ("?*host", "host", named))
 _EXCHANGE = ("*exchange", "exchange", exchange_name)
 _QUEUE = ("*queue", "queue", named)

@@ -82,7 +82,7 @@ class Live:
         with self._running((table,), read=sys.stdout) as steps:
             sink = standard_output()
             write(self._batches(steps, wanted, sink), schema_of(table), form, sink)
-        with suppress(OSError):  # where nobody reads it the rows are there all the same
+        with suppress(OSError):  # without a reader the rows are there all the same
             self._summarise(sys.stderr)
         return self._exit_code()
 

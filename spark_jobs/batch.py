@@ -85,10 +85,10 @@ def _run(given: argparse.Namespace, say: Say) -> int:
 def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     from .session import session
 
-    names = [*made_of(batch.frameworks)] if given.html else given.report
+    names = [*made_of(batch.frameworks and batch.links)] if given.html else given.report
     tables = dict.fromkeys((*batch.tables, ERRORS), ())
     for name in names:
-        check_report(name, {"tables": tables, "frameworks": batch.frameworks})
+        check_report(name, {"tables": tables, "options": batch.more()})
     batch.find()  # report a wrong name before Spark starts
     spark = None
     if not (given.master and batch.is_done()):

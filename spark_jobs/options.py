@@ -25,6 +25,9 @@ NAMES = (
 )  # fmt: skip
 """Options that there are; the first two are what `load` is given."""
 
+OF_ARCHIVES = ("path", "paths", "table", "where", "storageOptions")
+"""Those of them that mean something for the folder of a batch too."""
+
 CLOSE_AFTER_SECONDS = 10.0
 """Time without a write after which a file counts as closed: tcpdump and dumpcap write whenever a
 buffer is full, and a rotation begins another file."""

@@ -29,6 +29,7 @@ from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.output_folder import Manifest, manifest_of
 from amqpsniff.archive.surveys import survey_files
+from amqpsniff.errors import UsageError
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.tables import read_table
@@ -68,6 +69,8 @@ def dataframe(spark: SparkSession, name: str, config: Config) -> DataFrame:
     report, manifest = find(name), _manifest(config)
     if manifest is not None:
         check_report(name, manifest)
+        if config.ports:
+            raise UsageError(f"--port is for captures, and {config.inputs[0]} is of a batch")
     tables = {
         table: _load(spark, config, manifest, table, columns)
         for table, columns in report.reads().items()

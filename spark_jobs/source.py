@@ -64,7 +64,7 @@ from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import LINKED, schema_of
 from amqpsniff.tables.statements import no_column
 
-from .options import SourceOptions, parse, table_of
+from .options import NAMES, OF_ARCHIVES, SourceOptions, parse, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,6 +156,7 @@ class Reading:
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.options: SourceOptions = parse(options)
+        self.given = {name.lower() for name in options}
         self.table = self.options.table
         self.columns = list(schema.names)
         _check_columns(self.table, schema)
@@ -219,7 +220,10 @@ class Reading:
         ]
 
     def written(self) -> list[InputPartition] | None:
-        """The files of the table, if what is to be read is the folder of a batch; else None."""
+        """The files of the table, if what is to be read is the folder of a batch; else None.
+
+        Raises UsageError for columns that it has not, and options that say how captures are read.
+        """
         if len(self.options.paths) != 1:
             return None
         (base,) = self.options.paths
@@ -228,7 +232,13 @@ class Reading:
             manifest = manifest_of(Folder(base, self.options.storage))
         if manifest is None:
             return None
-        return [Written(base, name) for name in files_of(manifest, self.table)]
+        for name in NAMES:
+            if name.lower() in self.given and name not in OF_ARCHIVES:
+                raise UsageError(
+                    f"option {name} is for captures, and {base} is the folder of a batch, whose "
+                    f"options are {', '.join(OF_ARCHIVES[2:])}"
+                )
+        return [Written(base, name) for name in files_of(manifest, self.table, self.needed)]
 
     def rows(self, share: Share | Written) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""

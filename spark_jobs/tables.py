@@ -47,7 +47,7 @@ def read_table(
     unless one is given. Without `columns` it has all, those that link messages if a batch has made
     them, and `capture_date` (DATE). With `variant` the columns of JSON (`arguments`, `headers`, …)
     are VARIANT, null where they are no JSON. Raises UsageError for a folder that no batch has
-    written, and for a table that it has not.
+    written, and for a table or columns that it has not.
     """
     manifest = manifest or manifest_of(Folder(output, storage))
     if manifest is None:
@@ -55,7 +55,7 @@ def read_table(
     base = whole_path(output).rstrip("/")
     whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
     chosen = whole if columns is None else StructType([whole[name] for name in columns])
-    files = [f"{base}/{name}" for name in files_of(manifest, table)]
+    files = [f"{base}/{name}" for name in files_of(manifest, table, columns or ())]
     if not files:
         rows = spark.createDataFrame([], chosen)
     elif storage or _PATTERN.search(base) or not java_knows(spark, base):

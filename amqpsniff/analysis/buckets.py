@@ -275,9 +275,7 @@ class Delays:
 
 
 def _total(several: Iterable[array[int]]) -> array[int]:
-    """The sums of arrays of 32 bits, each taken for one large number: ten times as quick as number
-    by number, and no sum of a place reaches the next one.
-    """
+    """Sums of arrays of 32 bits as large numbers, ten times as quick; no place overflows."""
     total = sum(int.from_bytes(one, byteorder) for one in several)
     return array("i", total.to_bytes(4 * PLACES, byteorder))
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from amqpsniff.analysis.counting import texts
+from amqpsniff.tables.values import texts_of
 
 COLUMNS = ("connection_id", "client", "sender", "method", "arguments")
 """Columns of frames that are read."""
@@ -34,10 +34,10 @@ class ClientNames:
         """Look through a batch of frames."""
         from amqpsniff.tables.values import values
 
-        clients = texts(batch.column("client"))
+        clients = texts_of(batch.column("client"))
         for client in set(batch.column("client").to_pylist() if clients is None else clients):
             self.see(client)
-        known = texts(batch.column("method"))
+        known = texts_of(batch.column("method"))
         if known is not None and NAMING.isdisjoint(known):
             return
         for at, method in enumerate(values(batch, "method")):

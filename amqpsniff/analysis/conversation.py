@@ -137,9 +137,7 @@ class ConversationFinder:
 
 
 def share_of(rows: Iterable[Row]) -> Partition | None:
-    """The TCP conversations of connections, and others between the same ends; None for all, if some
-    cannot be told apart.
-    """
+    """TCP conversations of connections and of their ends; None for all, if some are not known."""
     from amqpsniff.tcp.partition import Partition, marks_between
 
     marks = marks_between([(row["client"], row["server"]) for row in rows])

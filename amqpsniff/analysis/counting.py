@@ -7,18 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from amqpsniff.tables.values import texts_of
+
 SENT = "sent"
 
 
 def codes(column: Any) -> Any:
     """A column as it is stored: the codes of one that is dictionary encoded."""
     return getattr(column, "indices", column)
-
-
-def texts(column: Any) -> list[Any] | None:
-    """The texts that codes stand for; None for a column that is not encoded."""
-    dictionary = getattr(column, "dictionary", None)
-    return None if dictionary is None else dictionary.to_pylist()
 
 
 def integers(column: Any, null: int) -> array[int]:
@@ -40,7 +36,7 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    known = texts(column)
+    known = texts_of(column)
     if known is None:
         return pc.is_in(column, value_set=pa.array(sorted(names), pa.string()))
     wanted = [code for code, text in enumerate(known) if text in names]
@@ -81,7 +77,7 @@ def grouped(
     aggregates = [f"{name}_{how}" if name else how for name, how in sums]
     cells = []
     for name in names:
-        column, known = made.column(name).to_pylist(), texts(batch.column(name))
+        column, known = made.column(name).to_pylist(), texts_of(batch.column(name))
         if known is not None:
             column = [None if code is None else known[code] for code in column]
         cells.append(column)

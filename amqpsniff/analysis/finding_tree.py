@@ -99,9 +99,7 @@ def findings_of(batch: Any) -> list[Finding]:
 
 
 def finding_row(finding: Finding) -> Row:
-    """The row of a finding, as it would be in a batch of the table, but for `timestamp`, which
-    `ts_ns` says too.
-    """
+    """The row of a finding as in a batch of the table; `timestamp` is what `ts_ns` says."""
     row = _blank(finding.code).copy()  # has room for all of them
     row.update(zip(_OWN, _values(finding), strict=True))
     for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8

@@ -17,7 +17,7 @@ from amqpsniff.decode.redaction import (
     secret_positions,
 )
 from amqpsniff.spec.amqp010 import SEGMENTS, overhead_bytes
-from amqpsniff.tcp.stream import DATA
+from amqpsniff.tcp.codes import DATA
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry

@@ -140,8 +140,10 @@ class Review:
                 for use in _METHODS[row["method"]](read_object(row["arguments"])):
                     self._note(row, use)
         elif table == "messages":
+            import pyarrow.compute as pc
+
             for code, condition in _MESSAGES.items():
-                for row in rows_of(batch.filter(condition(batch))):
+                for row in rows_of(batch.filter(condition(pc, batch))):
                     if (thing := _thing(code, row)) is not None:
                         self._note(row, (code, thing))
         elif table == "connections":
@@ -296,50 +298,26 @@ def _received(batch: Any) -> Any:
     return is_one_of(batch.column("method"), DELIVERIES)
 
 
-def _too_large(batch: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.and_(_sent(batch), pc.greater(batch.column("body_size"), MAX_MESSAGE_BYTES))
-
-
-def _has_header(batch: Any, name: str) -> Any:
-    import pyarrow.compute as pc
-
+def _has_header(pc: Any, batch: Any, name: str) -> Any:
     return pc.match_substring(batch.column("headers"), f'"{name}":')
 
 
-def _dead_letter_published(batch: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.and_(_sent(batch), _has_header(batch, "x-death"))
-
-
-def _came_back(batch: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.and_(_received(batch), _has_header(batch, "x-delivery-count"))
-
-
-def _mandatory_reply(batch: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.and_(_sent(batch), pc.equal(batch.column("mandatory"), True))
-
-
-def _held_long(batch: Any) -> Any:
-    import pyarrow.compute as pc
-
-    held = pc.greater_equal(batch.column("outcome_ns"), CONSUMER_TIMEOUT_NS)
-    return pc.and_(_received(batch), held)
-
-
-_MESSAGES: dict[str, Callable[[Any], Any]] = {
-    "message-size": _too_large,
-    "x-death-published": _dead_letter_published,
-    "delivery-limit": _came_back,
-    "reply-to-mandatory": _mandatory_reply,
-    "consumer-timeout": _held_long,
+_MESSAGES: dict[str, Callable[[Any, Any], Any]] = {
+    "message-size": lambda pc, batch: pc.and_(
+        _sent(batch), pc.greater(batch.column("body_size"), MAX_MESSAGE_BYTES)
+    ),
+    "x-death-published": lambda pc, batch: pc.and_(_sent(batch), _has_header(pc, batch, "x-death")),
+    "delivery-limit": lambda pc, batch: pc.and_(
+        _received(batch), _has_header(pc, batch, "x-delivery-count")
+    ),
+    "reply-to-mandatory": lambda pc, batch: pc.and_(
+        _sent(batch), pc.equal(batch.column("mandatory"), True)
+    ),
+    "consumer-timeout": lambda pc, batch: pc.and_(
+        _received(batch), pc.greater_equal(batch.column("outcome_ns"), CONSUMER_TIMEOUT_NS)
+    ),
 }
+"""Messages of a batch that a change concerns, by its code; given `pyarrow.compute`."""
 
 
 def _thing(code: str, row: Row) -> str | None:

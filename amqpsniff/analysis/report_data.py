@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.analysis.clients import Clients, Introductions
-from amqpsniff.analysis.counting import integers, texts
+from amqpsniff.analysis.counting import integers
 from amqpsniff.analysis.diagnosis import Diagnosis, Wanted
 from amqpsniff.analysis.finding_tree import findings_of
 from amqpsniff.analysis.quality import flaws
@@ -40,7 +40,7 @@ from amqpsniff.null import NULL
 from amqpsniff.session import row_times
 from amqpsniff.session.table_rows import Rows
 from amqpsniff.spec import SIDES
-from amqpsniff.tables.values import WORDS, numbers_of, rows_of, values
+from amqpsniff.tables.values import WORDS, numbers_of, rows_of, texts_of, values
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Started
@@ -194,9 +194,7 @@ class ReportData:
         return not self._whole and bool(self.totals.connections) and not any(kept)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
-        """Take what a pipeline gives, all of it, without Arrow, whose import takes as long as 50 MB
-        of traffic.
-        """
+        """Take all that a pipeline gives, without Arrow, whose import would take long."""
         self.topology.add_rows(frames, messages, connections)
         self._count_frames(frames.rows, _numbers(frames, row_times.FRAME_COLUMNS))
         ids = [one[0] for one in connections]
@@ -222,7 +220,7 @@ class ReportData:
     def _messages(self, batch: Any) -> None:
         self.topology.add_messages(batch)
         columns = _arrow_buffers(batch, row_times.MESSAGE_COLUMNS)
-        ids = texts(batch.column("connection_id")) or []
+        ids = texts_of(batch.column("connection_id")) or []
         self._count_messages(batch.num_rows, columns, ids)
 
     def _count_messages(self, rows: int, columns: Iterable[Any], ids: Sequence[str]) -> None:
@@ -338,7 +336,7 @@ def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:
     columns = []
     for name in names:
         column = batch.column(name)
-        said = texts(column)
+        said = texts_of(column)
         numbers = integers(column, NULL if said is None else -1)
         if said is not None and name in WORDS:
             places = [*map(WORDS[name].index, said), -1]

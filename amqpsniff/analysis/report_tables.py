@@ -42,6 +42,9 @@ MAX_BUCKETS = 120
 FULL_SHARE = 0.9
 """Share of the prefetch count from which on a channel waits for its consumer."""
 
+VHOST = "virtual host; null where the connection began before the capture"
+"""The meaning of a column that tells names of several virtual hosts apart."""
+
 ACCURACY = 10_000
 """Of Spark's `percentile_approx`: the rank is right to a ten-thousandth."""
 
@@ -49,10 +52,13 @@ EXPRESSIONS = {
     "host": "regexp_replace(client, ':[0-9]+$', '')",
     "sent": "CASE WHEN status = 'incomplete' AND body_size IS NOT NULL THEN body_captured "
     "ELSE body_size END",
+    "vhosts": "(SELECT connection_id, max(vhost) AS vhost FROM {{connections}} "
+    "GROUP BY connection_id) AS vhosts",
     "bucket": "timestamp_seconds((ts_ns - pmod(ts_ns, {bucket_ns})) / 1e9)",
 }
 """The client's address without its port; bytes sent of a message's body (those announced, or those
-seen if it never ended); the beginning of the bucket in which a time lies."""
+seen if it never ended); the virtual host of each connection, which rows of messages do not have;
+the beginning of the bucket in which a time lies."""
 
 DUCKDB_SETUP = (
     "SET default_null_order = 'nulls_first_on_asc_last_on_desc'",
@@ -109,6 +115,7 @@ REPORTS = {
             "Messages and bytes of their bodies, published, delivered and returned.",
             "the most messages",
             {
+                "vhost": VHOST,
                 "exchange": 'name; the default exchange is ""',
                 "routing_key": "as it was published",
                 "queue": "null for publishes, which have none",
@@ -131,6 +138,7 @@ REPORTS = {
             {
                 "kind": "`confirm` or `settle`",
                 "client": "address of the client",
+                "vhost": VHOST,
                 "exchange": "exchange of the messages",
                 "time": "beginning of the time bucket",
                 "messages": "messages whose time is known",
@@ -167,6 +175,7 @@ REPORTS = {
             "Deliveries that were not the first of their message or did not end it.",
             "the most redeliveries",
             {
+                "vhost": VHOST,
                 "queue": "name; the routing key if the queue is unknown",
                 "client": "address of the client",
                 "delivered": "deliveries",
@@ -185,6 +194,7 @@ REPORTS = {
             "What became of publishes: unprotected, refused, returned, unanswered, cut off.",
             "the most lost, then the most unprotected",
             {
+                "vhost": VHOST,
                 "exchange": 'name; the default exchange is ""',
                 "client": "address of the client",
                 "published": "publishes",
@@ -243,7 +253,7 @@ REPORTS = {
             "Clients, exchanges, bindings and queues as edges of a graph, with messages.",
             "the most messages",
             {
-                "vhost": "virtual host; null where the connection began before the capture",
+                "vhost": VHOST,
                 "source_kind": "`client`, `exchange` or `queue`",
                 "source": 'name, or address of the client; the default exchange is ""',
                 "target_kind": "the same",

@@ -71,9 +71,9 @@ class Summary(TypedDict):
         messages: `count`, rates and sizes of messages, by `method`.
         outcomes, replies: Numbers, and the quantiles of the time they took; the outcome None is
             that of messages without one. Empty for a part of the traffic.
-        exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is the number of
-            all. `message_count` and `consumer_count` are the last that the broker said of a
-            queue, at the time `said_at`.
+        exchanges, routing_keys, queues: The most used ones as `rows`, each with its `vhost`;
+            `distinct` is the number of all. `message_count` and `consumer_count` are the last that
+            the broker said of a queue, at the time `said_at`.
         errors, error_count: Replies and closes with an error; the number of all.
         findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
             findings and of their codes. Only those that need no rules: `diagnose` has all.
@@ -169,8 +169,8 @@ def summary(
         "messages": messages,
         "outcomes": _outcomes(outcomes, messages),
         "replies": _replies(replies, top),
-        "exchanges": _tallied(_by_exchange(statistics["routes"]), ("exchange",), top),
-        "routing_keys": _tallied(statistics["routes"], ("exchange", "routing_key"), top),
+        "exchanges": _tallied(_by_exchange(statistics["routes"]), ("vhost", "exchange"), top),
+        "routing_keys": _tallied(statistics["routes"], ("vhost", "exchange", "routing_key"), top),
         "queues": _queues(statistics, top),
         "errors": sorted(statistics["errors"], key=lambda one: -one["count"])[:top],
         "error_count": sum(one["count"] for one in statistics["errors"]),
@@ -246,15 +246,16 @@ def _outcomes(outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row]) 
 
 def _queues(statistics: Mapping[str, Any], top: int) -> Row:
     """The most used queues, and those that were not used but have messages."""
-    tallied = _tallied(statistics["queues"], ("queue",), top)
+    tallied = _tallied(statistics["queues"], ("vhost", "queue"), top)
     depths = dict(statistics["depths"])
     for row in tallied["rows"]:
-        row.update(_depth(*depths.pop(row["queue"], (None, None, NULL))))
+        row.update(_depth(*depths.pop((row["vhost"], row["queue"]), (None, None, NULL))))
     used = statistics["queues"].counts
     waiting = [(queue, *said) for queue, said in depths.items() if said[0] and queue not in used]
     nothing = {"published": 0, "published_bytes": 0, "delivered": 0, "delivered_bytes": 0}
-    for queue, *said in sorted(waiting, key=lambda one: -one[1])[: top - len(tallied["rows"])]:
-        tallied["rows"].append({"queue": queue, **nothing, **_depth(*said)})
+    waiting.sort(key=lambda one: -one[1])
+    for (vhost, queue), *said in waiting[: top - len(tallied["rows"])]:
+        tallied["rows"].append({"vhost": vhost, "queue": queue, **nothing, **_depth(*said)})
     if tallied["distinct"] is not None:
         tallied["distinct"] += len(waiting)
     return tallied
@@ -342,8 +343,8 @@ def _by_exchange(routes: Any) -> Any:
     from amqpsniff.session.counts import TopCounts
 
     tally = TopCounts()
-    for (exchange, _), counts in routes.counts.items():
-        tally.add(exchange, counts)
+    for (vhost, exchange, _), counts in routes.counts.items():
+        tally.add((vhost, exchange), counts)
     tally.forgotten = routes.forgotten
     return tally
 
@@ -353,8 +354,7 @@ def _tallied(tally: Any, names: tuple[str, ...], top: int) -> Row:
     from amqpsniff.session.counts import amounts
 
     rows = []
-    for name, counts in tally.top(top):
-        parts = name if isinstance(name, tuple) else (name,)
+    for parts, counts in tally.top(top):
         published, published_bytes, delivered, delivered_bytes = amounts(counts)
         rows.append(
             {

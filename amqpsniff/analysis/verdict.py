@@ -186,7 +186,8 @@ def _sentences(
     these are `named`.
     """
     row = lead.first
-    results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
+    below = (one for one in lead.walk() if one is not lead)
+    results = [one for one in below if KINDS[one.code].category == "problem"]
     brought = {one.connection_id for case in results for one in case.findings}
     found = lead.findings
     if brought:
@@ -208,10 +209,6 @@ def _sentences(
     if results:
         told = (_result(one, kinds[0]) for one in results[:MAX_RESULTS])
         yield f"As a result, {' and '.join(told)}."
-
-
-def _is_problem(case: Case) -> bool:
-    return KINDS[case.code].category == "problem"
 
 
 def _unlike(findings: Sequence[Finding]) -> list[Finding]:

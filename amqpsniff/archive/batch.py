@@ -194,16 +194,18 @@ class Batch:
         Raises CaptureError for a name that is not there or when there is nothing, UsageError and
         OutputError for a folder that cannot hold tables.
         """
-        listed = without_own(self.folder, list_captures(self.inputs, self.storage))
+        own = self.folder.name.rstrip("/")  # `*` names it too once it is there
+        others = [one for one in self.inputs if whole_path(one).rstrip("/") != own]
+        listed = without_own(self.folder, list_captures(others or self.inputs, self.storage))
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
         self._seed = claim(self.folder, self.inputs, self.lock)
         if not self.replace:
-            require_kept(self.folder, (*self.tables, "errors"), self._more())
+            require_kept(self.folder, (*self.tables, "errors"), self.more())
         self._listed = listed
         return listed
 
-    def _more(self) -> list[str]:
+    def more(self) -> list[str]:
         """The options without which tables have less."""
         options = self.options
         given = {
@@ -434,9 +436,8 @@ class Batch:
         sizes = {name: there[name] for name in known if name.endswith(".parquet")}
         self.folder.write(SIZES, json.dumps(sizes).encode())
         write_manifest(
-            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.frameworks,
-            self._more(),
-        )  # fmt: skip
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.more()
+        )
         tidy(self.folder, kept, files)
         severities: dict[str, int] = {}
         for one in findings:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.report_tables import DUCKDB_SETUP, OPERATIONS, Report, bucket_for, find
+from amqpsniff.analysis.report_tables import DUCKDB_SETUP, Report, bucket_for, find
 from amqpsniff.errors import UsageError
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.tables import plain
+from amqpsniff.tables.schema import LINKED, MEANINGS, TABLES, batch_schema
 
 from .filesystem import Folder
 from .output_folder import Manifest, manifest_of
@@ -26,23 +27,34 @@ MAX_ROWS = 100_000
 """Rows of a report that are shown and written as one file."""
 
 
-def files_of(manifest: Manifest, table: str) -> list[str]:
-    """Names of the files of a table; raises UsageError for one that the batch has not written."""
+def files_of(manifest: Manifest, table: str, columns: Iterable[str] = ()) -> list[str]:
+    """Names of the files of a table; raises UsageError for a table, or one of some columns, that
+    the batch has not written.
+    """
     tables: dict[str, list[str]] = manifest["tables"]
     if table not in tables:
         raise UsageError(
             f"the table `{table}` is not in this archive, which has {', '.join(tables)}; "
             "run `batch` with it among --tables"
         )
+    given = manifest.get("options", ())
+    links, frameworks = "--links" in given, "--frameworks" in given
+    there = batch_schema(table, links=links, frameworks=frameworks).names if table in TABLES else ()
+    lacking = [one for one in columns if table in TABLES and one not in there]
+    if lacking:
+        groups = {"--links": LINKED, "--frameworks": MEANINGS}
+        needed = [name for name, some in groups.items() if not some.isdisjoint(lacking)]
+        raise UsageError(
+            f"the table `{table}` of this archive has no column {', '.join(lacking)}; "
+            + (f"run `batch` with {' '.join(needed)}" if needed else "only captures give it")
+        )
     return tables[table]
 
 
 def check_report(name: str, manifest: Manifest) -> None:
     """Raise UsageError for a report of tables or columns that a batch has not written."""
-    for table in find(name).reads():
-        files_of(manifest, table)
-    if name == OPERATIONS and not manifest.get("frameworks"):
-        raise UsageError(f"the tables lack what `{name}` reads; run `batch --report {name}`")
+    for table, columns in find(name).reads().items():
+        files_of(manifest, table, columns)
 
 
 def bucket_of(manifest: Manifest) -> int:
@@ -76,11 +88,14 @@ class Result:
             csv.write_csv(self.table, file)
 
     def as_json(self) -> dict[str, Any]:
-        """The rows to show, for a program that shows them."""
+        """The rows to show, for a program that shows them; `times` are columns of UTC."""
+        from pyarrow.types import is_timestamp
+
         return {
             "report": self.report.name,
             "title": self.report.title,
             "columns": self.table.column_names,
+            "times": [one.name for one in self.table.schema if is_timestamp(one.type)],
             "rows": self._cells(),
             "total": f"{self.table.num_rows}{'+' if self.more else ''}",
         }

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .filesystem import Folder
-from .task_io import NO_DATE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,10 +120,9 @@ class DeltaLog:
 
 def _added(name: str, size: int) -> dict[str, Any]:
     found = _DATED.match(name)
-    values = {DATE: None if found[1] == NO_DATE else found[1]} if found else {}
     return {
         "path": name,
-        "partitionValues": values,
+        "partitionValues": {DATE: found[1]} if found else {},
         "size": size,
         "modificationTime": 0,
         "dataChange": True,

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from amqpsniff.capture.formats import MANIFEST, is_remote, shown
-from amqpsniff.errors import CaptureError, read_twice
+from amqpsniff.errors import CaptureError, UsageError, read_twice
 
 from .filesystem import StorageOptions, file_system
 
@@ -37,7 +37,7 @@ def list_captures(
     """The files that names mean, each once, by the first of its names.
 
     Raises CaptureError for a name that is not there or no file, a pattern that matches nothing, and
-    when there is nothing in the end.
+    when there is nothing in the end; UsageError for the name of a folder that a batch has written.
     """
     given = [os.fspath(one) for one in inputs]
     found: dict[str, Listed] = {}
@@ -55,6 +55,8 @@ def list_captures(
 def _local(name: str) -> Iterator[tuple[object, Listed]]:
     """Files, each with what all its names have in common."""
     if name and Path(name).is_dir():  # of no name it makes the folder one is in
+        if _is_written(name):
+            raise _no_captures(name)
         yield from _below(name)
     elif os.path.lexists(name):
         file = _stated(name)
@@ -84,7 +86,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
 def _below(folder: str) -> Iterator[tuple[object, Listed]]:
     shut: list[str] = []  # folders that may not be listed are captures that cannot be read
     for inside, folders, files in os.walk(folder, onerror=lambda one: shut.append(one.filename)):
-        if MANIFEST in files or os.path.lexists(f"{inside}/{SEED}"):
+        if _is_written(inside):
             folders.clear()
             continue
         folders[:] = sorted(one for one in folders if not _is_hidden(one))
@@ -92,6 +94,15 @@ def _below(folder: str) -> Iterator[tuple[object, Listed]]:
             if not _is_hidden(name) and (file := _stated(str(Path(inside) / name))):
                 yield file
     yield from ((one, Listed(one, None, None)) for one in shut)
+
+
+def _is_written(folder: str) -> bool:
+    """True if a batch has written a folder, or begun to."""
+    return any(os.path.lexists(f"{folder}/{mark}") for mark in (MANIFEST, SEED))
+
+
+def _no_captures(name: str) -> UsageError:
+    return UsageError(f"{shown(name)} is the folder of a batch, not of captures; read it alone")
 
 
 def _is_hidden(name: str) -> bool:
@@ -144,6 +155,8 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object,
         found = system.get_file_info(fs.FileSelector(path, recursive=True))
     count = 0
     written = _written(one.path for one in found if one.type == fs.FileType.File)
+    if path.rstrip("/") in written and head == name:
+        raise _no_captures(name)
     for one in found:
         whole = prefix + one.path
         below = one.path[len(path) :]

@@ -155,13 +155,12 @@ def write_manifest(
     files: Mapping[str, Iterable[str]],
     rows: Mapping[str, int],
     cost: Mapping[str, Any],
-    frameworks: bool,
     options: Iterable[str],
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
-    `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
-    columns that packs fill; `options` what the tables have more of than others.
+    `cost` says how captures are read, and the bytes that takes; `options` what the tables have
+    more of than others.
     """
     manifest = {
         "form": form_of_rows(),
@@ -170,7 +169,6 @@ def write_manifest(
         "tables": {table: sorted(names) for table, names in files.items()},
         "rows": rows,
         **cost,
-        "frameworks": frameworks,
         "options": list(options),
         "captures": [_told(one) for one in captures],
     }

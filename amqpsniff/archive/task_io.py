@@ -46,8 +46,8 @@ SIGHTINGS = "_work/sightings"
 
 LINKABLES = "_work/linkables"
 
-NO_DATE = "__HIVE_DEFAULT_PARTITION__"
-"""The date of rows without a time, in the spelling that readers take for null."""
+NO_DATE = "1970-01-01"
+"""The date of rows without a time. Hive's name for null is no date to pandas."""
 
 MAX_DAYS = 366
 """Days of one task that have files of their own in each table; the clock of a capture may say

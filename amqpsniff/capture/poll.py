@@ -1,6 +1,4 @@
-"""True if there is something to read: asked with `poll`, for `select` takes no descriptor from 1024
-on, and a program that uses this package may have thousands open.
-"""
+"""`poll` for one descriptor, since `select` takes none from 1024 on."""
 
 from __future__ import annotations
 

@@ -103,17 +103,14 @@ def _named(one: str) -> Iterator[str]:
         raise missing(one)
 
 
-def _captures_below(directory: str) -> Iterator[str]:
-    shut: list[str] = []
-    for folder, folders, files in os.walk(directory, onerror=lambda one: shut.append(one.filename)):
-        yield from shut
-        shut.clear()
-        folders.sort()
-        for name in sorted(files):
-            path = str(Path(folder) / name)
-            if _holds_capture(path):
-                yield path
-    yield from shut
+def _captures_below(directory: str) -> list[str]:
+    """Captures below a folder by their paths, the order in which archives read them too."""
+    found: list[str] = []  # and folders that may not be listed
+    walk = os.walk(directory, onerror=lambda one: found.append(one.filename))
+    for folder, _, files in walk:
+        paths = (str(Path(folder) / name) for name in files)
+        found += filter(_holds_capture, paths)
+    return sorted(found)
 
 
 def _holds_capture(path: str) -> bool:

@@ -228,7 +228,7 @@ class FileCapture(_Followed):
         self._listing.turned(path, os.fstat(file.fileno()))
 
     def _check(self) -> None:
-        """Raise NotACapture when it can be told already that the file is none."""
+        """Raise NotACapture as soon as the bytes show that the file is no capture."""
         assert self._file is not None
         try:
             head = os.pread(self._file.fileno(), DESCRIBED_BYTES, 0)

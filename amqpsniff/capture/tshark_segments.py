@@ -79,7 +79,7 @@ class Segments:
 
 
 def _time(text: str) -> int:
-    """Nanoseconds of seconds with a fraction; `NO_TIME` for none, or past 64 bits."""
+    """Nanoseconds of seconds with a fraction; `NO_TIME` without one, or past 64 bits."""
     seconds, _, fraction = text.partition(".")
     try:
         whole = int(seconds) * _NS

@@ -21,7 +21,7 @@ ports, process ids, times. `orders-2` and `v10` stay as they are."""
 
 
 def lasting(name: str) -> str:
-    """The name without what is made up anew in every run."""
+    """The name without what differs in every run."""
     return _MADE_UP.sub(MADE_UP, name)
 
 

@@ -24,7 +24,8 @@ from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
-from amqpsniff.tcp.stream import DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch
+from amqpsniff.tcp.codes import DATA, GAP, OPEN
+from amqpsniff.tcp.stream import PLACE_FIELDS, StreamBatch
 
 BLOCK_BYTES = 256
 """Bytes of a block: 16 bytes are kept for each, and what differs is known to be in one."""

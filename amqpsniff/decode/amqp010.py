@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 HEADER = b"\1\1\0\x0a"
 """What follows `AMQP` in the protocol header."""
 
-UNIT_BYTES = 2
-FIRST_FRAME = 0x02
+_UNIT_BYTES = cython.declare(cython.int, 2)
+_FIRST_FRAME = cython.declare(cython.int, 0x02)
 """The flag of a segment's first frame."""
 
 _HEADER_BYTES = cython.declare(cython.int, SEGMENT_HEADER_BYTES)
-_UNIT_BYTES = cython.declare(cython.int, UNIT_BYTES)
-_FIRST_FRAME = cython.declare(cython.int, FIRST_FRAME)
 _CODES = cython.declare(
     dict, {unit: method_layout.FIRST_UNIT + at for at, unit in enumerate(UNITS)}
 )

@@ -1,5 +1,16 @@
 # Written by `python -m tests.house.constants`.
 cdef extern from *:
+    const int METHOD "1"
+    const int HEADER "2"
+    const int BODY "3"
+    const int HEARTBEAT "8"
+    const int PROTOCOL_HEADER "256"
+    const int FRAME_END "206"
+    const long long AMQP_BYTES "1095586128LL"
+    const int EXACT "0"
+    const int UNKNOWN "1"
+    const int TOO_SHORT "2"
+    const int TRAILING "3"
     const int START "0"
     const int SEARCH "1"
     const int FRAMES "2"

@@ -1,4 +1,17 @@
-"""Modes of half-streams, states of contents and what became of frames, by code."""
+"""Types of frames, modes of half-streams, states of contents, what became of frames: by code."""
+
+# types of a frame, and its last byte
+METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+PROTOCOL_HEADER = 256
+"""A protocol header has no type byte."""
+
+FRAME_END = 0xCE
+AMQP_BYTES = 0x414D5150
+"""The bytes `AMQP`, with which protocol headers begin, as a number."""
+
+EXACT, UNKNOWN, TOO_SHORT, TRAILING = range(4)
+"""How arguments were read: to the last byte; no method of the dialect has these numbers; the
+payload ends before the last argument; bytes are left after it."""
 
 # modes of a half-stream
 START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = range(6)

@@ -55,17 +55,15 @@ MAX_BODY_BYTES = 128 * 1024 * 1024
 """Bytes of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
 3.13. A body that does not fit has its size but no bytes."""
 
-OTHER_BYTES = 1024
+_OTHER = cython.declare(cython.longlong, 1024)
 """What a content costs beside the current one of its half-stream, whatever is in it."""
 
 METHOD_BYTES = 1280
 """Bytes of a method with content in which all its texts are; more than that is left over."""
 
-MIN_OPENING_BYTES = 39
+_OPENING = cython.declare(cython.longlong, 39)
 """Bytes of the smallest frames that open a content: basic.publish (17) and its header (22)."""
 
-_OPENING = cython.declare(cython.longlong, MIN_OPENING_BYTES)
-_OTHER = cython.declare(cython.longlong, OTHER_BYTES)
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)

@@ -30,8 +30,13 @@ from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.codes import (
     AMQP010,
     AMQP10,
+    AMQP_BYTES,
+    BODY,
+    FRAME_END,
     FRAMES,
+    METHOD,
     NOT_AMQP,
+    PROTOCOL_HEADER,
     SEARCH,
     START,
     UNIDENTIFIED,
@@ -46,7 +51,7 @@ from cython.cimports.amqpsniff.null import NULL
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.amqp010 import HEADER as AMQP010_HEADER
 from amqpsniff.decode.amqp10.framer import HEADERS as AMQP10_HEADERS
-from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
+from amqpsniff.decode.claims import PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
 from amqpsniff.decode.preamble import (
     FIRST_BYTES_OF_PREAMBLES,
@@ -67,7 +72,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.contents import ContentAssembler
 
-MAX_REREAD_BYTES = 128 * 1024
+_MAX_REREAD = cython.declare(cython.longlong, 128 * 1024)
 """Largest frame with a wrong end byte that is searched for frames, for its size may be wrong: the
 usual frame-max. Of bytes made to break again and again each would be read that many times."""
 
@@ -77,11 +82,6 @@ FIRST_BYTES = 16
 START_BYTES = 11
 """Bytes that tell connection.start: the frame's header, class and method."""
 
-_METHOD = cython.declare(cython.int, 1)
-_BODY = cython.declare(cython.int, 3)
-_END = cython.declare(cython.int, 0xCE)
-_AMQP = cython.declare(cython.longlong, 0x414D5150)
-_MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _DIALECTS = cython.declare(dict, method_layout.HEADER_DIALECTS)
 _VERSIONS = cython.declare(dict, {b"AMQP" + row.octets: row.octets for row in PROTOCOL_HEADERS})
@@ -112,7 +112,7 @@ def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython
     # RabbitMQ compares the payload alone with frame-max (measured on 3.10.8)
     limit: cython.longlong = half.connection.frame_max
     if 0 < kind < 11 and (limit <= 0 or size <= limit):
-        return kind == _BODY or size <= _MAX_KEPT
+        return kind == BODY or size <= _MAX_KEPT
     return False
 
 
@@ -266,18 +266,18 @@ class Framer:
             if stop >= end:
                 return self._begun(half, reader, at, end)
             last = reader.data[stop]
-            if half.frame_type == _METHOD:
+            if half.frame_type == METHOD:
                 handler.method(half, reader, at + 7, stop, True)
-            elif half.frame_type == _BODY:
+            elif half.frame_type == BODY:
                 handler.body(half, reader, at + 7, stop)
             else:
                 handler.frame(half, reader, at + 7, stop, True)
-            if last == _END:
+            if last == FRAME_END:
                 if handler.claims is not None:
                     handler.claim_end(half, half.frame_offset + stop - at)
             else:
                 self._wrong_end(half, last)
-                if half.frame_type != _BODY and stop + 1 - at <= _MAX_REREAD:
+                if half.frame_type != BODY and stop + 1 - at <= _MAX_REREAD:
                     stop = at + 6
                 half.offset += stop + 1 - at
                 self._lose_frame(half, False)
@@ -290,7 +290,7 @@ class Framer:
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """A frame begins at `at` that is not whole; position gone on to."""
-        if half.frame_type == _BODY:
+        if half.frame_type == BODY:
             half.left = half.frame_size + 1
             half.offset += 7
             self.handler.claim_body(half)
@@ -342,7 +342,7 @@ class Framer:
             half.left = 0
             half.offset += 1
             self._end_counted(half)
-            if reader.data[at] != _END:
+            if reader.data[at] != FRAME_END:
                 self._wrong_end(half, reader.data[at])
                 self._lose_frame(half, False)
             elif self.handler.claims is not None:
@@ -397,7 +397,7 @@ class Framer:
         store.data = half.store.octets
         last: cython.int = store.data[count - 1]
         self.handler.frame(half, store, 7, count - 1, True)
-        if last == _END:
+        if last == FRAME_END:
             self.handler.claim_end(half, half.frame_offset + count - 1)
         else:
             self._wrong_end(half, last)
@@ -425,7 +425,7 @@ class Framer:
             self._refuse(half)
             return self.octets(half, octets, 0, 7)
         half.offset += 7
-        if half.frame_type == _BODY:
+        if half.frame_type == BODY:
             half.kept = 0
             half.left = half.frame_size + 1
             self.handler.claim_body(half)
@@ -445,12 +445,12 @@ class Framer:
             return end
         known: cython.bint = half.connection.conversation.syn_seen
         if known and half.kept == 0:
-            if end - at >= 8 and reader.u32(at) == _AMQP:
+            if end - at >= 8 and reader.u32(at) == AMQP_BYTES:
                 half.frame_offset = half.offset
                 half.offset += 8
                 self._protocol_header(half, reader.bytes_at(at, 8))
                 return at + 8
-            if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
+            if half.direction and half.connection.is_amqp and reader.data[at] == METHOD:
                 half.mode = FRAMES
                 return at
         first: cython.bint = half.offset == half.kept and not (known and half.direction)
@@ -708,9 +708,7 @@ class Framer:
         until: cython.longlong,
         now: cython.longlong,
     ) -> None:
-        """Take the frames of a chain that is believed and the bytes between it and `until`; it is
-        this moment now.
-        """
+        """Take the frames of a believed chain and the bytes from it to `until`, at this moment."""
         half.search = chain.start + TENTATIVE_BYTES if search.tentative else None
         half.first_bytes = b""
         half.mode = FRAMES
@@ -763,7 +761,7 @@ class Framer:
         half.frame_type = kind
         half.frame_channel = channel
         half.frame_size = size
-        if kind == _BODY:
+        if kind == BODY:
             self.handler.claim_body(half)
             self._chain_body(half, payload, missing)
             self.handler.body_end(half)
@@ -773,7 +771,7 @@ class Framer:
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
             self.handler.frame(half, reader, 0, size, True)
-        if kind == _BODY or len(payload) <= size:
+        if kind == BODY or len(payload) <= size:
             self.handler.claim_end(half, offset + 7 + size)
 
     def _chain_body(self, half: Half, payload: Any, missing: Any) -> None:

@@ -16,6 +16,16 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.codes import (
+    BODY,
+    EXACT,
+    HEADER,
+    HEARTBEAT,
+    METHOD,
+    PROTOCOL_HEADER,
+    TOO_SHORT,
+    UNKNOWN,
+)
 from cython.cimports.amqpsniff.decode.contents import ContentAssembler
 from cython.cimports.amqpsniff.decode.meanings import NoteWriter
 from cython.cimports.amqpsniff.decode.method_cache import CachedMethod, MethodCache
@@ -46,13 +56,6 @@ if TYPE_CHECKING:
     from amqpsniff.decode.methods import DecodedMethod
     from amqpsniff.decode.state import Half
 
-_METHOD = cython.declare(cython.int, 1)
-_HEADER = cython.declare(cython.int, 2)
-_BODY = cython.declare(cython.int, 3)
-_HEARTBEAT = cython.declare(cython.int, 8)
-PROTOCOL_HEADER = 256
-"""The frame-type code of a protocol header, which has no type byte."""
-
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
 
@@ -60,14 +63,10 @@ AMQP_PORTS = frozenset((5671, 5672))
 
 _TUNE = cython.declare(cython.int, 30)
 _OPEN_OK = cython.declare(cython.int, 41)
-"""After connection.tune and .open-ok: the server has taken the credentials (a client may not
-wait)."""
+"""After connection.tune and .open-ok the server has taken the login (a client may not wait)."""
 
 _DIALECT_08 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-8"])
 _DIALECT_091 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-9-1"])
-_EXACT = cython.declare(cython.int, 0)
-_UNKNOWN = cython.declare(cython.int, 1)
-_TOO_SHORT = cython.declare(cython.int, 2)
 _CUT_FROM = cython.declare(cython.int, CUT_FROM_BYTES)
 
 
@@ -172,7 +171,7 @@ class FrameHandler:
         """A body frame begins: its header is claimed, its payload is not."""
         if self.claims is not None:
             self.claim(
-                half, _BODY, half.frame_offset, half.frame_channel, half.frame_size, b"", -1, True
+                half, BODY, half.frame_offset, half.frame_channel, half.frame_size, b"", -1, True
             )
         return 0
 
@@ -265,14 +264,14 @@ class FrameHandler:
         `whole` is false when the payload was captured only up to `end`.
         """
         kind: cython.int = half.frame_type
-        if kind == _METHOD:
+        if kind == METHOD:
             return self.method(half, reader, at, end, whole)
         if self.claims is not None:
             self._claim_frame(half, reader.bytes_at(at, end - at), -1, whole)
         self._row(half)
-        if kind == _HEADER:
+        if kind == HEADER:
             return self.contents.header(half, reader, at, end, whole)
-        if kind == _HEARTBEAT:
+        if kind == HEARTBEAT:
             if (half.frame_size or half.frame_channel) and not half.repeats("heartbeat-malformed"):
                 octets = "1 byte" if half.frame_size == 1 else f"{half.frame_size} bytes"
                 detail = f"a payload of {octets}, channel {half.frame_channel}"
@@ -412,21 +411,21 @@ class FrameHandler:
         self.frames.open_arguments()
         mark: cython.longlong = reader.out.used
         answer: cython.int = decoder.decode(reader, connection.dialect, at, end, half.frame_size)
-        plain: cython.bint = answer == _EXACT and reader.oddities == 0
+        plain: cython.bint = answer == EXACT and reader.oddities == 0
         plain = plain and not decoder.secret_anywhere and not decoder.tells_secret
         if plain and whole and connection.dialect:
             self.method_cache.store(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:
             told: cython.int = -1 if decoder.secret_anywhere else decoder.method
-            self._claim_frame(half, payload, told, whole and answer == _EXACT)
-        if answer == _UNKNOWN:
+            self._claim_frame(half, payload, told, whole and answer == EXACT)
+        if answer == UNKNOWN:
             return self._unknown_method(half, reader, at)
         method: cython.int = decoder.method
         if not connection.role_proved and 0 < self.senders[method] < 3:
             self.prove_role(half, reader, at, end)
         self._begin(half)
         self.frames.end_method(decoder, reader, at)
-        if answer != _EXACT:
+        if answer != EXACT:
             self._complain(half, answer, whole, method)
         elif connection.dialect == 0:
             self._infer_dialect(connection, reader, at, end)
@@ -469,7 +468,7 @@ class FrameHandler:
         if not whole:
             code = "arguments-cut"
         else:
-            code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
+            code = "arguments-truncated" if answer == TOO_SHORT else "arguments-trailing"
         self.report(code, half, method_layout.method_name(method))
 
     def _unknown_method(self, half: Half, reader: ValueReader, at: cython.longlong) -> cython.int:

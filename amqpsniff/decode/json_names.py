@@ -44,7 +44,7 @@ _PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
-MAX_LAYOUT_BYTES = 2048
+_MAX_LAYOUT = cython.declare(cython.longlong, 2048)
 """Longest text that is remembered as a layout: error messages with a stack trace are as long."""
 
 LAYOUTS = 256
@@ -53,12 +53,10 @@ LAYOUTS = 256
 INNER_LAYOUTS = 32
 """The same of objects inside others."""
 
-PATIENCE = 8
+_PATIENCE = cython.declare(cython.int, 8)
 """Texts more that have to miss a layout than fit it before it is replaced: to make one costs as
 much as a pass."""
 
-_MAX_LAYOUT = cython.declare(cython.longlong, MAX_LAYOUT_BYTES)
-_PATIENCE = cython.declare(cython.int, PATIENCE)
 _SAME = cython.declare(cython.int, 255)
 _DIGIT = cython.declare(cython.int, 0xF0)
 
@@ -198,9 +196,7 @@ class ObjectNames(ByteReader):
         return self.bytes_at(start + 1, self.ends[place] - start - 2)
 
     def digits(self, place: cython.int, path: tuple[Any, ...]) -> cython.Py_ssize_t:
-        """The whole number, not negative, that the last object has at the end of a path inside a
-        value; -1 for another value.
-        """
+        """The whole number at the end of a path inside a value; -1 for any other value."""
         start: cython.longlong = self.starts[place]
         end: cython.longlong = self.ends[place]
         if start < 0 or end > len(self.data):
@@ -223,9 +219,7 @@ class ObjectNames(ByteReader):
 
     @cython.boundscheck(False)  # the range is checked
     def instant(self, place: cython.int) -> cython.Py_ssize_t:
-        """Microseconds since 1970 of a text like 2026-11-28T09:26:36.491398+00:00, with a fraction
-        or none, that the last object has; -1 for another value.
-        """
+        """Microseconds since 1970 of the last object's RFC 3339 text; -1 for another value."""
         start: cython.longlong = self.starts[place]
         size: cython.longlong = self.ends[place] - start
         if start < 0 or start + size > len(self.data) or (size != 27 and size != 34):
@@ -323,9 +317,7 @@ class ObjectNames(ByteReader):
     def _open(
         self, outer: ObjectNames, start: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
-        """Take the text of another object that is there with its quotes, without its escapes, as
-        the data; its size.
-        """
+        """Take the text of another object, without its escapes, as the data; gives its size."""
         if self.octets is None:
             self.octets = Octets()
         self.octets.used = 0

@@ -47,6 +47,18 @@ def read_object(octets: bytes | str | None) -> dict[str, Any]:
     }
 
 
+def text_of(arguments: dict[str, Any], name: str) -> str | None:
+    """A text among arguments; None without one."""
+    value = arguments.get(name)
+    return value if isinstance(value, str) else None
+
+
+def table_of(arguments: dict[str, Any], name: str) -> dict[str, Any]:
+    """A table among arguments; empty without one."""
+    value = arguments.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def _of_table(table: dict[str, Any]) -> dict[str, Any]:
     return {name: _plain(value) for name, value in table.items()}
 

@@ -13,12 +13,10 @@ cdef class MeaningColumns:
     cdef list vocabularies
     cdef unsigned short[::1] written
     cdef public dict words
-    cdef ByteReader reader
     cpdef int reserve(self, long long rows) except? -1
     cdef int _mark(self, int place, long long row) except? -1
     cdef int put_word(self, int place, long long row, bytes octets) except? -1
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
-    cdef int _new_code(self, int place, bytes octets) except? -1
     cdef int put_part(self, int place, long long row, ObjectNames names, long long start, long long count) except? -1
     cdef int put_number(self, int place, long long row, long long number) except? -1
 

@@ -22,7 +22,7 @@ import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Octets, Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.cache import Cache, TableCache
 from cython.cimports.amqpsniff.decode.json_names import ObjectNames
-from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.octets import ByteReader, code_of
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
 from cython.cimports.amqpsniff.null import NULL
 
@@ -63,10 +63,9 @@ MAX_SEEN_BYTES = 1 << 20
 """Bytes of bodies that are remembered at a time: 256 of the longest, and a core's cache has room
 for them."""
 
-SMALL_BYTES = 128
+_SMALL = cython.declare(cython.longlong, 128)
 """Bytes of headers and body below which a message is read sooner than looked for."""
 
-_SMALL = cython.declare(cython.longlong, SMALL_BYTES)
 
 MAX_CLIENTS = 64
 """What clients said of themselves that is remembered: most of them say what others said."""
@@ -125,7 +124,6 @@ class MeaningColumns:
     words: dict[Any, Any]
     vocabularies: list[Any]
     written: IntView
-    reader: ByteReader
 
     CODES = ("framework", *WORDS)
     TEXTS = KEYS
@@ -141,7 +139,6 @@ class MeaningColumns:
         self.vocabularies = list(self.words.values())
         self.codes = [{} for _ in self.CODES]
         self.written = memoryview(bytearray()).cast("H")
-        self.reader = ByteReader()
 
     def columns(self) -> Any:
         """Every column that has a value by name."""
@@ -180,16 +177,11 @@ class MeaningColumns:
         codes: dict[Any, Any] = self.codes[place]
         code = codes.get(octets)
         if code is None:
-            code = codes[octets] = self._new_code(place, octets)
+            code = codes[octets] = code_of(self.vocabularies[place], octets)
         column: Codes = self.by_place[place]
         self._mark(place, row)
         column.values[row] = code
         return 0
-
-    def _new_code(self, place: cython.int, octets: bytes) -> cython.int:
-        """The code of a text that was not written before."""
-        self.reader.read_from(octets)
-        return self.reader.code_in(self.vocabularies[place], 0, len(octets))
 
     def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
@@ -289,9 +281,7 @@ class SeenBodies(Cache):
         body: Octets,
         count: cython.longlong,
     ) -> cython.Py_ssize_t:
-        """The row at a place if packs see the same of it as of this one, else -1; they look at
-        `count` bytes of the body.
-        """
+        """The row at a place if packs see the same, looking at `count` bytes of the body; or -1."""
         same: cython.longlong = self.rows[place] - 1
         if same < 0 or self.sizes[place] != count or not _are_alike(out, row, same):
             return -1
@@ -373,9 +363,7 @@ _HEX = b"\x00"
 
 
 def template(pattern: str) -> tuple[bytes, int, int] | None:
-    """A pattern whose texts all begin with as many characters, as (one byte for each of them, where
-    its group begins and ends); None for other patterns.
-    """
+    """(a byte for each first character, begin and end of the group) of a pattern; or None."""
     if not _FIXED.fullmatch(pattern):
         return None
     octets, ends = b"", {}
@@ -1109,9 +1097,7 @@ def _fits(template: bytes, names: ObjectNames, place: cython.int) -> cython.bint
 
 @cython.cfunc
 def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, ...]:
-    """A field and the bytes that it reads, under which the word it makes of them is remembered;
-    None where they are not worth it.
-    """
+    """A field and its bytes, the key of the word made of them; None if not worth remembering."""
     start: cython.longlong = names.starts[place]
     end: cython.longlong = names.ends[place]
     if end - start > MAX_WORD_BYTES:

@@ -16,7 +16,6 @@ from amqpsniff.spec import (
     PROTOCOL_HEADERS,
     Method,
     methods_for,
-    properties_for,
 )
 from amqpsniff.spec.amqp010 import SEGMENTS, UNITS
 from amqpsniff.spec.amqp10 import PERFORMATIVES
@@ -56,7 +55,7 @@ DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
 EXCHANGE, ROUTING_KEY, QUEUE, CONSUMER_TAG, REPLY_TEXT = 1, 2, 3, 4, 5
 DELIVERY_TAG, REPLY_CODE, SECRET, FRAME_MAX = 6, 7, 8, 9
 CLASS_ID, METHOD_ID, VERSION_MAJOR, VERSION_MINOR = 10, 11, 12, 13
-_FLAG_ROLES = 32  # 32 + n: bit n of the flags
+FLAG_ROLES = 32  # 32 + n: bit n of the flags
 FLAG_NAMES = ("mandatory", "immediate", "redelivered", "multiple", "requeue", "no_ack", "no_wait")
 MANDATORY, IMMEDIATE, REDELIVERED, MULTIPLE, REQUEUE, NO_ACK, NO_WAIT = (
     1 << n for n in range(len(FLAG_NAMES))
@@ -66,6 +65,9 @@ FLAGS_CUT = 1 << len(FLAG_NAMES)
 
 CUT = FLAGS_CUT << 1
 """And: some argument, of whatever type, was not."""
+
+# Types of arguments, as `spec` writes them.
+BIT, BYTE, SHORT, LONG, LONGLONG, SHORTSTR, LONGSTR, TIMESTAMP, TABLE, CONTENT = b"bohlLsSTFC"
 
 _ROLES = {
     "exchange": EXCHANGE,
@@ -80,7 +82,7 @@ _ROLES = {
     "method_id": METHOD_ID,
     "version_major": VERSION_MAJOR,
     "version_minor": VERSION_MINOR,
-} | {name: _FLAG_ROLES + n for n, name in enumerate(FLAG_NAMES)}
+} | {name: FLAG_ROLES + n for n, name in enumerate(FLAG_NAMES)}
 
 SENDER_CLIENT, SENDER_SERVER = 1, 2
 _SENDERS = {"client": SENDER_CLIENT, "server": SENDER_SERVER, "both": 3}
@@ -192,12 +194,6 @@ content_classes: tuple[frozenset[int], ...] = (
     *(frozenset(CONTENT_CLASSES[d]) for d in DIALECTS),
 )
 """Classes that carry content, by dialect code."""
-
-
-def property_rows(dialect_code: int, class_id: int) -> tuple[tuple[str, str], ...]:
-    """(name, type) of a class's content properties, in flag order."""
-    rows = properties_for(DIALECT_NAMES[dialect_code], class_id)
-    return tuple((row.name, row.type) for row in rows)
 
 
 _FRAME_NAMES = {row.code: row.name for row in FRAME_TYPES}

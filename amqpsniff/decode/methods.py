@@ -15,7 +15,31 @@ import json
 import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.cache import TableCache
-from cython.cimports.amqpsniff.decode.method_layout import REPLY_TEXT, SENDER_CLIENT, SENDER_SERVER
+from cython.cimports.amqpsniff.decode.codes import EXACT, TOO_SHORT, TRAILING, UNKNOWN
+from cython.cimports.amqpsniff.decode.method_layout import (
+    BIT,
+    BYTE,
+    CLASS_ID,
+    CONTENT,
+    DELIVERY_TAG,
+    FLAG_ROLES,
+    FRAME_MAX,
+    LONG,
+    LONGLONG,
+    LONGSTR,
+    METHOD_ID,
+    REPLY_CODE,
+    REPLY_TEXT,
+    SECRET,
+    SENDER_CLIENT,
+    SENDER_SERVER,
+    SHORT,
+    SHORTSTR,
+    TABLE,
+    TIMESTAMP,
+    VERSION_MAJOR,
+    VERSION_MINOR,
+)
 from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode import method_layout
@@ -29,24 +53,6 @@ if TYPE_CHECKING:
     from amqpsniff.byteorder import ByteView, IntView
     from amqpsniff.decode.values import ValueReader
 
-EXACT = cython.declare(cython.int, 0)
-UNKNOWN = cython.declare(cython.int, 1)
-"""No method of the dialect has these numbers."""
-TOO_SHORT = cython.declare(cython.int, 2)
-"""The payload ends before the last argument."""
-TRAILING = cython.declare(cython.int, 3)
-"""Bytes are left after the last argument."""
-
-_BIT = cython.declare(cython.int, 98)
-_BYTE = cython.declare(cython.int, 111)
-_SHORT = cython.declare(cython.int, 104)
-_LONG = cython.declare(cython.int, 108)
-_LONGLONG = cython.declare(cython.int, 76)
-_SHORTSTR = cython.declare(cython.int, 115)
-_LONGSTR = cython.declare(cython.int, 83)
-_TIMESTAMP = cython.declare(cython.int, 84)
-_TABLE = cython.declare(cython.int, 70)
-_CONTENT = cython.declare(cython.int, 67)
 _LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
 
@@ -304,7 +310,7 @@ class MethodDecoder(DecodedMethod):
         for i in range(self.first_argument[method], self.first_argument[method + 1]):
             mark = out.used
             out.put_from(self.keys, self.key_starts[i], self.key_lengths[i])
-            if self.types[i] == _BIT:
+            if self.types[i] == BIT:
                 if bit == 0:
                     at += 1
                 if at > end:
@@ -330,7 +336,7 @@ class MethodDecoder(DecodedMethod):
         """The payload ends in argument `i`: bits from there on are not known."""
         later: cython.int
         for later in range(i, self.first_argument[self.method + 1]):
-            if self.types[later] == _BIT:
+            if self.types[later] == BIT:
                 self.flags |= method_layout.FLAGS_CUT
         return TOO_SHORT
 
@@ -344,32 +350,32 @@ class MethodDecoder(DecodedMethod):
         for i in range(self.first_argument[self.method], self.first_argument[self.method + 1]):
             kind = self.types[i]
             role = self.roles[i]
-            if kind == _BIT:
+            if kind == BIT:
                 if bit == 0:
                     at += 1
                 if at > end:
                     return self._cut(i)
-                if role >= 32 and (reader.data[at - 1] >> bit) & 1:
-                    self.flags |= 1 << (role - 32)
+                if role >= FLAG_ROLES and (reader.data[at - 1] >> bit) & 1:
+                    self.flags |= 1 << (role - FLAG_ROLES)
                 bit = (bit + 1) & 7
                 continue
             bit = 0
             width = self._width(reader, kind, at, end)
             if width < 0 or at + width > end:
                 return self._cut(i)
-            if kind == _SHORTSTR:
-                if role == 5:
+            if kind == SHORTSTR:
+                if role == REPLY_TEXT:
                     self._redact(reader, i, at, end)
-                if 0 < role < 6:
+                if 0 < role <= REPLY_TEXT:
                     self.starts[role] = at + 1 - self.base
                     self.lengths[role] = width - 1
-            elif kind == _LONGLONG:
+            elif kind == LONGLONG:
                 self._tag(reader, role, reader.i64(at))
-            elif kind == _SHORT:
+            elif kind == SHORT:
                 self._number(role, reader.u16(at))
-            elif kind == _LONG:
+            elif kind == LONG:
                 self._number(role, reader.u32(at))
-            elif kind == _BYTE:
+            elif kind == BYTE:
                 self._number(role, reader.data[at])
             at += width
         return TRAILING if at < end else EXACT
@@ -384,7 +390,7 @@ class MethodDecoder(DecodedMethod):
         width: cython.longlong
         i: cython.int
         for i in range(self.first_argument[method], self.first_argument[method + 1]):
-            if self.types[i] == _BIT:
+            if self.types[i] == BIT:
                 width = 1 if bits & 7 == 0 else 0
                 bits += 1
             else:
@@ -399,22 +405,22 @@ class MethodDecoder(DecodedMethod):
         self, reader: ValueReader, kind: cython.int, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """Bytes of the value at `at`; -2 when not even its length is there."""
-        if kind == _SHORTSTR:
+        if kind == SHORTSTR:
             return -2 if at + 1 > end else 1 + reader.data[at]
-        if kind == _TABLE or kind == _LONGSTR:
+        if kind == TABLE or kind == LONGSTR:
             return -2 if at + 4 > end else 4 + reader.u32(at)
-        if kind == _CONTENT:
+        if kind == CONTENT:
             return -2 if at + 5 > end else 5 + reader.u32(at + 1)
-        if kind == _SHORT:
+        if kind == SHORT:
             return 2
-        if kind == _LONG:
+        if kind == LONG:
             return 4
-        return 1 if kind == _BYTE else 8
+        return 1 if kind == BYTE else 8
 
     def _bit(self, reader: ValueReader, i: cython.int, value: cython.int) -> cython.int:
         role: cython.int = self.roles[i]
-        if value and role >= 32:
-            self.flags |= 1 << (role - 32)
+        if value and role >= FLAG_ROLES:
+            self.flags |= 1 << (role - FLAG_ROLES)
         return reader.out.put_bool(value)
 
     def _value(
@@ -423,44 +429,44 @@ class MethodDecoder(DecodedMethod):
         """Write argument `i`; position after it, -2 when cut, -3 when cut inside a container."""
         kind: cython.int = self.types[i]
         role: cython.int = self.roles[i]
-        if kind == _SHORTSTR:
+        if kind == SHORTSTR:
             if at + 1 > end or at + 1 + reader.data[at] > end:
                 return -2
-            if role == 8 and not self.show_secrets:
+            if role == SECRET and not self.show_secrets:
                 reader.out.put_bytes(REDACTED)
-            elif role == 5:
+            elif role == REPLY_TEXT:
                 self._reply_text(reader, i, at, end)
             elif self.tells_secret and self._told(reader, at + 1, at + 1 + reader.data[at]):
                 self._put_told(reader, at + 1, at + 1 + reader.data[at])
             else:
                 reader.put_shortstr(at, end)
-            if 0 < role < 6:
+            if 0 < role <= REPLY_TEXT:
                 self.starts[role] = at + 1 - self.base
                 self.lengths[role] = reader.data[at]
             return at + 1 + reader.data[at]
-        if kind == _SHORT:
+        if kind == SHORT:
             if reader.put_short(at, end):
                 return -2
             self._number(role, reader.u16(at))
             return at + 2
-        if kind == _LONGLONG:
+        if kind == LONGLONG:
             if reader.put_longlong(at, end):
                 return -2
             self._tag(reader, role, reader.i64(at))
             return at + 8
-        if kind == _LONG:
+        if kind == LONG:
             if reader.put_long(at, end):
                 return -2
             self._number(role, reader.u32(at))
             return at + 4
-        if kind == _BYTE:
+        if kind == BYTE:
             if reader.put_byte(at, end):
                 return -2
             self._number(role, reader.data[at])
             return at + 1
-        if kind == _TIMESTAMP:
+        if kind == TIMESTAMP:
             return -2 if reader.put_timestamp(at, end) else at + 8
-        if kind == _CONTENT:
+        if kind == CONTENT:
             return self._inline_content(reader, at, end)
         return self._long_value(reader, kind, role, at, end)
 
@@ -478,20 +484,20 @@ class MethodDecoder(DecodedMethod):
             return -2
         after: cython.longlong = at + 4 + reader.u32(at)
         if self.tells_secret and self._told(reader, at + 4, min(after, end)) is not None:
-            if kind == _TABLE:
+            if kind == TABLE:
                 reader.out.put_bytes(b"{}")
             else:
                 self._put_told(reader, at + 4, min(after, end))
             if after > end:
                 return -3
-        elif kind == _TABLE:
+        elif kind == TABLE:
             if after <= end:
                 answer = self.tables.put_table(reader, at, after)
             else:
                 answer = reader.put_table(at, end)
             if answer:
                 return -2 if answer == 1 else -3
-        elif role == 8 and not self.show_secrets:
+        elif role == SECRET and not self.show_secrets:
             reader.out.put_bytes(REDACTED)
             if after > end:
                 return -3
@@ -537,7 +543,7 @@ class MethodDecoder(DecodedMethod):
         at = after
         blamed = (0, 0)
         last: cython.int = self.first_argument[self.method + 1]
-        if i + 1 < last and self.roles[i + 1] == 10 and at + 4 <= end:
+        if i + 1 < last and self.roles[i + 1] == CLASS_ID and at + 4 <= end:
             blamed = (reader.u16(at), reader.u16(at + 2))
         safe: Any = redact_quote(text, blamed, self.past_login)
         if safe is not None:
@@ -556,7 +562,7 @@ class MethodDecoder(DecodedMethod):
         return reader.out.put_bytes(json.dumps(text, ensure_ascii=False).encode())
 
     def _tag(self, reader: ValueReader, role: cython.int, value: cython.longlong) -> cython.int:
-        if role == 6:
+        if role == DELIVERY_TAG:
             if value >= 0:
                 self.delivery_tag = value
             else:
@@ -564,16 +570,16 @@ class MethodDecoder(DecodedMethod):
         return 0
 
     def _number(self, role: cython.int, value: cython.longlong) -> cython.int:
-        if role == 7:
+        if role == REPLY_CODE:
             self.reply_code = value
-        elif role == 9:
+        elif role == FRAME_MAX:
             self.frame_max = value
-        elif role == 10:
+        elif role == CLASS_ID:
             self.about_class = value
-        elif role == 11:
+        elif role == METHOD_ID:
             self.about_method = value
-        elif role == 12:
+        elif role == VERSION_MAJOR:
             self.version_major = value
-        elif role == 13:
+        elif role == VERSION_MINOR:
             self.version_minor = value
         return 0

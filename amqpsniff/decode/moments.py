@@ -76,9 +76,7 @@ class Moments:
         messages: cython.longlong,
         losses: cython.Py_ssize_t,
     ) -> cython.int:
-        """An event of the batch, of a packet, is decoded; rows of frames and messages, and losses,
-        so far.
-        """
+        """An event of a packet is decoded; rows of frames and messages, and losses, so far."""
         late: Any = self.late.get(event) if self.late else None
         if late is not None:
             number, ts_ns = late

@@ -23,4 +23,4 @@ cdef class ByteReader:
     cdef bint is_word(self, Vocabulary vocabulary, int code, long long start, long long count) except? -1
     cdef bint _equals(self, Vocabulary vocabulary, long long first, long long start, long long count) except? -1
 
-cdef int _code_of(Vocabulary vocabulary, bytes text) except? -1
+cdef int code_of(Vocabulary vocabulary, bytes text) except? -1

@@ -187,7 +187,7 @@ class ByteReader:
         if self.is_ascii(start, count) or self.is_text(start, count):
             return code
         self.oddities |= NOT_UTF8
-        vocabulary.meant[code] = _code_of(
+        vocabulary.meant[code] = code_of(
             vocabulary, self.bytes_at(start, count).decode(errors="replace").encode()
         )
         return vocabulary.meant[code]
@@ -360,7 +360,7 @@ class ByteReader:
         return vocabulary.octets[first : first + count] == self.data[start : start + count]
 
 
-def _code_of(vocabulary: Vocabulary, text: bytes) -> cython.int:
+def code_of(vocabulary: Vocabulary, text: bytes) -> cython.int:
     """The code of a text, which is UTF-8, in a vocabulary; new ones are added."""
     reader: ByteReader = ByteReader()
     reader.read_from(text)

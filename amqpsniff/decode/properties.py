@@ -9,8 +9,9 @@ message row then copies what it needs from there.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.decode.method_layout import BYTE, SHORTSTR, TABLE, TIMESTAMP
 
-from amqpsniff.decode import method_layout
+from amqpsniff.spec import properties_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +34,6 @@ UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 _SLOTS = cython.declare(cython.int, 64)  # as many as there is room for
 _WIDTH = cython.declare(cython.int, 32)
-_BYTE = cython.declare(cython.int, 111)
-_SHORTSTR = cython.declare(cython.int, 115)
-_TIMESTAMP = cython.declare(cython.int, 84)
-_TABLE = cython.declare(cython.int, 70)
 
 
 class PropertyDecoder:
@@ -85,15 +82,15 @@ class PropertyDecoder:
         """Write down at a place of `orders` what flags say."""
         rows = self.rows.get(class_id)
         if rows is None:
-            rows = self.rows[class_id] = method_layout.property_rows(0, class_id)
+            rows = self.rows[class_id] = properties_for(None, class_id)
         chosen = [i for i in range(15) if (flags >> (15 - i)) & 1]
         there = [rows[i] for i in chosen if i < len(rows)]
         self.orders[order] = len(there)
         self.orders[order + 1] = len(there) < len(chosen)
-        for name, kind in there:
+        for row in there:
             order += 2
-            self.orders[order] = ord(kind)
-            self.orders[order + 1] = _PLACES.get(name, 15)
+            self.orders[order] = ord(row.type)
+            self.orders[order + 1] = _PLACES.get(row.name, 15)
         return 0
 
     def locate(
@@ -135,17 +132,17 @@ class PropertyDecoder:
             kind = self.orders[order]
             place = self.orders[order + 1]
             length = 0
-            if kind == _SHORTSTR:
+            if kind == SHORTSTR:
                 if at >= end:
                     return CUT
                 with cython.boundscheck(False):  # the range was checked
                     length = reader.data[at]
                 at += 1
-            elif kind == _BYTE:
+            elif kind == BYTE:
                 length = 1
-            elif kind == _TIMESTAMP:
+            elif kind == TIMESTAMP:
                 length = 8
-            elif kind == _TABLE:
+            elif kind == TABLE:
                 if at + 4 > end:
                     return CUT
                 length = 4 + reader.u32(at)

@@ -236,7 +236,7 @@ def without_properties(payload: bytes) -> bytes:
 
 
 def shortened(payload: bytes) -> bytes:
-    """A start-ok's payload that gives the same name, and is short; empty where there is none."""
+    """A short start-ok's payload with the same name; empty if it has no name or a long one."""
     name = login_name(payload)
     if name is None or len(name) > LONG_LOGIN_BYTES:
         return b""

@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections import deque
 
 import cython
+from cython.cimports.amqpsniff.decode.codes import BODY, FRAME_END
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.methods import MethodDecoder
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
@@ -59,7 +60,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING  # type: ignore
     from cython.cimports.libc.string import memcpy  # type: ignore
 
-MAX_BODY_FRAME_BYTES = 256 * 1024 * 1024
+_MAX_BODY = cython.declare(cython.longlong, 256 * 1024 * 1024)
 """Largest body frame believed while frame-max is unknown; brokers default to 131072."""
 
 MAX_KEPT_FRAME_BYTES = 1024 * 1024
@@ -95,14 +96,11 @@ MAX_MARKS = 65536
 """Packets remembered of the bytes kept. They are only that many when a peer sends its bytes one
 by one; the frames of older ones then get the number of the oldest that is remembered."""
 
-_MAX_BODY = cython.declare(cython.longlong, MAX_BODY_FRAME_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _MAX_HELD = cython.declare(cython.longlong, MAX_HELD_BYTES)
 _HEADER = cython.declare(cython.longlong, HEADER_BYTES)
 _FRAME_HEADER = cython.declare(cython.longlong, 7)
 _NEVER = cython.declare(cython.longlong, 1 << 62)
-_END = cython.declare(cython.int, 0xCE)
-_BODY = cython.declare(cython.int, 3)
 _PROTOCOL_HEADER = cython.declare(cython.int, 65)
 
 
@@ -445,9 +443,7 @@ class Search:
         ts_ns: cython.longlong,
         moment: cython.longlong,
     ) -> Candidate:
-        """Search on with these bytes of a packet that comes now; the chain that is believed, or
-        None.
-        """
+        """Search on with the bytes of the next packet; the chain that is believed, or None."""
         if not self.window.fits(len(octets)):
             self._begin_anew()
         self.window.append(octets, number, ts_ns, moment)
@@ -494,7 +490,7 @@ class Search:
         keep: cython.longlong = self.scanned
         candidate: Candidate
         for candidate in self.candidates:
-            if candidate.kind != _BODY or candidate.keeps():
+            if candidate.kind != BODY or candidate.keeps():
                 keep = min(keep, candidate.next)
             else:
                 keep = min(keep, candidate.next + 7 + candidate.size)
@@ -543,7 +539,7 @@ class Search:
             at += 1
             if octet == 1 or octet == 2 or octet == 3 or octet == 8 or octet == _PROTOCOL_HEADER:
                 if self.probe.header(self.half, at - 1, self.window.used - at + 1, False) == 1:
-                    if octet == _BODY and self._is_inside(at - 1):
+                    if octet == BODY and self._is_inside(at - 1):
                         continue
                     self.scanned = at - shift
                     if self._start(at - 1 - shift):
@@ -553,9 +549,9 @@ class Search:
 
     def _is_inside(self, at: cython.longlong) -> cython.bint:
         """True if a body there is implausible: no frame ends before it, and none is awaited."""
-        if at == self.window.first or self.window.buffer[at - 1] == _END:
+        if at == self.window.first or self.window.buffer[at - 1] == FRAME_END:
             return False
-        return not self.probe.strong(self.half, _BODY, self.probe.channel, at + 7, self.probe.size)
+        return not self.probe.strong(self.half, BODY, self.probe.channel, at + 7, self.probe.size)
 
     def _start(self, offset: cython.longlong) -> cython.bint:
         """Start a candidate, unless a chain has its boundary there or those there are better."""
@@ -636,12 +632,12 @@ class Search:
             payload = bytes(self.window.buffer[at : at + 8])
             candidate.strong += 1
         else:
-            if self.window.buffer[at + 7 + size] != _END:
+            if self.window.buffer[at + 7 + size] != FRAME_END:
                 return self._drop(candidate)
             if candidate.keeps():
                 if self.held + size <= _MAX_HELD and self.half.budget.allows(size):
                     payload = self.probe.reader.bytes_at(at + 7, size)
-                elif candidate.kind != _BODY:
+                elif candidate.kind != BODY:
                     return self._drop(candidate)
             if forced or self.probe.strong(
                 self.half, candidate.kind, candidate.channel, at + 7, size
@@ -710,7 +706,7 @@ class Search:
         self, candidate: Candidate, begin: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """Go on behind a hole that lies inside the body which a candidate is in, or drop it."""
-        if candidate.kind != _BODY or candidate.next + 7 + candidate.size < end:
+        if candidate.kind != BODY or candidate.next + 7 + candidate.size < end:
             return self._drop(candidate)
         # the hole is not in the frame header, which the probe needs whole
         candidate.missing += end - begin

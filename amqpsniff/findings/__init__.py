@@ -36,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The catalogue, imported when somebody asks for it: most of reading finds nothing."""
+    """The catalogue, imported at its first use: most of reading finds nothing."""
     if name not in ("KINDS", "SUBJECTS"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import catalogue

@@ -35,7 +35,7 @@ from amqpsniff.session.table_rows import connection_row
 from amqpsniff.tables.values import values
 
 TURN_SECONDS = 30.0
-"""How often latencies are begun anew: those shown are of the last 30 to 60 s."""
+"""How often latencies start again: those shown are of the last 30 to 60 s."""
 
 MAX_SHOWN = 2_000
 """Connections that are looked at in each tick, those that opened last: a look costs some 20 µs."""
@@ -85,6 +85,7 @@ class Figures:
         self._open: dict[str, Any] = {}
         self._known: dict[str, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
+        self._quiet_ns = 0
         self._turned = time.monotonic()
         self._routes, self._queues = TopCounts(), TopCounts()
         self.lately = RecentLatencies()
@@ -138,9 +139,10 @@ class Figures:
             del self._gone[gone]
             self._names.pop(gone, None)
 
-    def tick(self) -> None:
-        """Take the figures of now."""
+    def tick(self, quiet_ns: int = 0) -> None:
+        """Take the figures of now; no packet came for so long."""
         now = time.monotonic()
+        self._quiet_ns = quiet_ns
         if now - self._turned >= TURN_SECONDS:
             self._turned = now
             for session in self._sessions():
@@ -166,8 +168,9 @@ class Figures:
         return self._wanted is None or self._wanted(*(one or "" for one in peer.name()))
 
     def _now_ns(self) -> int:
-        """The time of the last packet of all open connections."""
-        return max((one.conversation.end_ns for one in self._open.values()), default=0)
+        """The time of the last packet of all open connections, and of the silence behind it."""
+        last_ns = max((one.conversation.end_ns for one in self._open.values()), default=0)
+        return last_ns + self._quiet_ns
 
     def _peer(self, connection_id: str) -> Peer:
         """An open connection as it is looked at."""
@@ -236,7 +239,7 @@ class Figures:
     def connection(self, connection_id: str) -> Row | None:
         """All that is known of a connection, as in the connections table, also when it ended.
 
-        Of one that is open, who owes whom is said as of the last packet of all that are.
+        Of one that is open, who owes whom is said as of the last tick.
         """
         session = getattr(self._open.get(connection_id), "session", None)
         if session is not None:
@@ -269,23 +272,23 @@ class Figures:
         self._late.append((now, routes, queues))
         spent = max(1.0, now - self._late[0][0] + 1.0)
         recent: dict[Any, list[int]] = {}
-        exchanges: dict[str | None, list[int]] = {}
+        exchanges: dict[Any, list[int]] = {}
         consumed: dict[Any, list[int]] = {}
         for _, some_routes, some_queues in self._late:
             for name, counts in some_routes.counts.items():
                 _add(recent, name, counts)
-                _add(exchanges, name[0], counts)
+                _add(exchanges, name[:2], counts)
             for name, counts in some_queues.counts.items():
                 _add(consumed, name, counts)
-        whole: dict[str | None, list[int]] = {}
-        for (exchange, _), counts in self._routes.counts.items():
-            _add(whole, exchange, counts)
-        self.keys = _rows(recent, self._routes.counts, spent, ("exchange", "routing_key"))
-        self.exchanges = _rows(exchanges, whole, spent, ("exchange",))
+        whole: dict[Any, list[int]] = {}
+        for name, counts in self._routes.counts.items():
+            _add(whole, name[:2], counts)
+        self.keys = _rows(recent, self._routes.counts, spent, ("vhost", "exchange", "routing_key"))
+        self.exchanges = _rows(exchanges, whole, spent, ("vhost", "exchange"))
         whole_queues = dict(self._queues.counts)
         _add_unknown(consumed, recent)
         _add_unknown(whole_queues, self._routes.counts)
-        self.queues = _rows(consumed, whole_queues, spent, ("queue",))
+        self.queues = _rows(consumed, whole_queues, spent, ("vhost", "queue"))
 
     def _tick_totals(self, now: float) -> None:
         """Rates of all traffic: messages, and bytes by connections."""
@@ -322,9 +325,8 @@ def _rows(
         quiet = sorted(whole.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
         ranked += [(name, list(NO_COUNTS)) for name, _ in quiet if name not in recent]
     rows = []
-    for name, (published, sent, delivered, received, *_) in ranked[:MAX_NAMES]:
-        parts = name if isinstance(name, tuple) else (name,)
-        total = whole.get(name, NO_COUNTS)
+    for parts, (published, sent, delivered, received, *_) in ranked[:MAX_NAMES]:
+        total = whole.get(parts, NO_COUNTS)
         rows.append(
             {
                 **dict(zip(names, parts, strict=True)),
@@ -339,14 +341,21 @@ def _rows(
 
 
 def _add_unknown(queues: dict[Any, list[int]], routes: dict[Any, list[int]]) -> None:
-    """Add deliveries of consumers from before as those of the queue None: nobody said its name."""
-    known, whole = (
-        [sum(counts[at] for counts in table.values()) for at in (2, 3, 5)]
-        for table in (queues, routes)
-    )
-    delivered, octets, sized = (one - other for one, other in zip(whole, known, strict=True))
-    if delivered > 0:
-        queues[None] = [0, 0, delivered, octets, 0, sized]
+    """Count deliveries of consumers from before the capture under the queue None."""
+    known, whole = (_delivered(table) for table in (queues, routes))
+    for vhost, sums in whole.items():
+        counted = known.get(vhost, [0, 0, 0])
+        delivered, octets, sized = (one - other for one, other in zip(sums, counted, strict=True))
+        if delivered > 0:
+            queues[vhost, None] = [0, 0, delivered, octets, 0, sized]
+
+
+def _delivered(table: dict[Any, list[int]]) -> dict[Any, list[int]]:
+    """Deliveries, their bytes, and those with bytes, by virtual host."""
+    sums: dict[Any, list[int]] = {}
+    for (vhost, *_), counts in table.items():
+        _add(sums, vhost, [counts[at] for at in (2, 3, 5)])
+    return sums
 
 
 def _add(counts: dict[Any, list[int]], name: Any, more: Any) -> None:

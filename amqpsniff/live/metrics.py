@@ -89,23 +89,23 @@ class Collector:
         from prometheus_client.core import CounterMetricFamily as Counter
 
         exchanges: dict[Any, list[int]] = {}
-        for (exchange, _), counts in self._figures.counts_of("routes"):
-            known = exchanges.setdefault(exchange, [0] * len(counts))
+        for name, counts in self._figures.counts_of("routes"):
+            known = exchanges.setdefault(name[:2], [0] * len(counts))
             for at, count in enumerate(counts):
                 known[at] += count
         for label, rows in (
             ("exchange", exchanges.items()), ("queue", self._figures.counts_of("queues")),
         ):  # fmt: skip
-            named = _most_used(rows)
+            named, labels = _most_used(rows), ["vhost", label]
             for way, place in _WAYS:
                 if label == "queue" and way == "published":
                     continue
                 prefix = f"amqpsniff_{label}_{way}"
-                messages = Counter(f"{prefix}_messages", f"Messages {way}.", labels=[label])
-                octets = Counter(f"{prefix}_bytes", f"Bytes of bodies {way}.", labels=[label])
-                for name, counts in named:
-                    messages.add_metric([name], counts[place])
-                    octets.add_metric([name], counts[place + 1])
+                messages = Counter(f"{prefix}_messages", f"Messages {way}.", labels=labels)
+                octets = Counter(f"{prefix}_bytes", f"Bytes of bodies {way}.", labels=labels)
+                for names, counts in named:
+                    messages.add_metric(names, counts[place])
+                    octets.add_metric(names, counts[place + 1])
                 yield from (messages, octets)
 
     def _latencies(self) -> Iterator[Any]:
@@ -142,14 +142,17 @@ class Collector:
         yield found
 
 
-def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[str, list[int]]]:
-    """The most used names with their counts, all others as one."""
+def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[list[str], list[int]]]:
+    """The most used names, with their virtual hosts and counts, all others as one."""
     ranked = sorted(rows, key=lambda one: -(one[1][0] + one[1][2]))
-    named = [(UNKNOWN if name is None else str(name), counts) for name, counts in ranked]
+    named = [
+        ([UNKNOWN if name is None else str(name) for name in names], counts)
+        for names, counts in ranked
+    ]
     rest = [
         sum(column) for column in zip(*(counts for _, counts in named[MAX_NAMES:]), strict=True)
     ]
-    return named[:MAX_NAMES] + ([(OTHERS, rest)] if rest else [])
+    return named[:MAX_NAMES] + ([([OTHERS, OTHERS], rest)] if rest else [])
 
 
 def _add_spread(metric: Any, labels: list[str], spread: Any) -> None:
@@ -193,7 +196,7 @@ class Server:
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """Host and port; raises UsageError for what is none."""
+    """Host and port; raises UsageError if invalid."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise UsageError(f"--metrics {address!r} is no address; write :9419 or 0.0.0.0:9419")

@@ -71,9 +71,7 @@ class News:
         return now
 
     def rest(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Of all findings of the run, those that were not given as they are in the end, and those
-        that were given and are none.
-        """
+        """Findings that changed since they were given, and given ones that were withdrawn."""
         found, left = [], dict(self._known)
         for finding in findings:
             known = left.pop(finding.key, None)

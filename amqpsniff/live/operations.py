@@ -45,9 +45,7 @@ class _Operation:
 
 
 class Operations:
-    """Counts batches of messages with `COLUMNS`; `rows` are those of the last tick, what fails most
-    first.
-    """
+    """Counts messages with `COLUMNS`; `rows` are those of the last tick, most failures first."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []

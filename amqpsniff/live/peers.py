@@ -36,9 +36,7 @@ _NOTHING: Row = {}
 
 
 class Peer:
-    """An open connection that is looked at: its counts at the last ticks, each (time, published,
-    delivered, bytes sent and received).
-    """
+    """An open connection: its last counts (time, published, delivered, bytes sent and received)."""
 
     __slots__ = ("connection", "login", "opened", "said", "samples")
 
@@ -133,9 +131,7 @@ def channel_row(channel: Any) -> Row:
 
 
 def _credit(channel: Any) -> int | None:
-    """The most credit of each link of AMQP 1.0 on which the client receives, in sum; None where
-    there is no such link.
-    """
+    """The most credit of links on which the client receives, in sum; None without such a link."""
     links = [one for one in list(channel.amqp10.links.values()) if not one.sends]
     return sum(max(one.credit.most, 0) for one in links) if links else None
 

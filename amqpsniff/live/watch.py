@@ -79,7 +79,7 @@ class Source(Protocol):
         """Secrets for TLS that were read since the last call, as (type, bytes)."""
 
     def statistics(self) -> InterfaceStatistics | None:
-        """What the kernel counted; None where nobody counts."""
+        """What the kernel counted; None for files and pipes."""
 
     def finish(self) -> None:
         """There will be no more."""
@@ -216,21 +216,24 @@ class Watch:
                 break
         if count:
             self._packet_at = time.monotonic()
-        elif self._packet_ns != NO_TIME:
-            self._wait(time.monotonic() - self._packet_at)
+        elif quiet_ns := self.quiet_ns():  # what waits for missing ones does not wait for the next
+            with self.lock:
+                self.pipeline.wait(min(self._packet_ns + quiet_ns, LATEST_NS))
         if self._left is not None:
             self._left -= count
         return count
 
-    def _wait(self, seconds: float) -> None:
-        """No packet came for so long: what waits for missing ones does not wait for the next one.
+    def quiet_ns(self) -> int:
+        """The time behind the last packet in which there was none, none that is on its way either.
 
-        How late packets of a pipe or a file may be, nobody knows; rows wait as long as for replies.
+        How late packets of a pipe or a file may be, nobody knows: as long as rows wait for replies.
         """
-        if self._late is not None and seconds > max(self._late, QUIET_SECONDS):
-            now_ns = self._packet_ns + int((seconds - self._late) * 1e9)
-            with self.lock:
-                self.pipeline.wait(min(now_ns, LATEST_NS))
+        if self._late is None or self._packet_ns == NO_TIME:
+            return 0
+        seconds = time.monotonic() - self._packet_at
+        if seconds <= max(self._late, QUIET_SECONDS):
+            return 0
+        return int((seconds - self._late) * 1e9)
 
     def rows(self) -> Batches:
         """Rows that can be given by now, as (table, batch)."""

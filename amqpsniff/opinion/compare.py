@@ -153,7 +153,7 @@ class Comparison:
 
 
 def _check_one_file(capture: Capture) -> None:
-    """Raise UsageError where tshark cannot be given the capture, CaptureError where nobody can."""
+    """Raise UsageError if the input is not one file, CaptureError if it cannot be read."""
     if len(capture.names) == 1 and not capture.once:
         return
     for name in capture.once[:1]:

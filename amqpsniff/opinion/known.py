@@ -48,6 +48,15 @@ def _ends(difference: Difference) -> Ends:
     return frame.ends if frame is not None else frozenset()
 
 
+def _within(traffic_of: str, *whats: str) -> Explains:
+    """Differences of these kinds in conversations that a field of `Traffic` names."""
+
+    def explains(difference: Difference, traffic: Traffic) -> bool:
+        return difference.what in whats and _ends(difference) in getattr(traffic, traffic_of)
+
+    return explains
+
+
 def _protocol_header(difference: Difference, _: Traffic) -> bool:
     return (
         difference.what == about.ONLY_OURS
@@ -160,18 +169,6 @@ def _bit_past_the_end(difference: Difference, _: Traffic) -> bool:
     )
 
 
-def _snap_length(difference: Difference, traffic: Traffic) -> bool:
-    return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.cut
-
-
-def _lost_packets(difference: Difference, traffic: Traffic) -> bool:
-    return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.lossy
-
-
-def _other_numbers(difference: Difference, traffic: Traffic) -> bool:
-    return difference.what == about.ONLY_OURS and _ends(difference) in traffic.renumbered
-
-
 def _message_sections(difference: Difference, traffic: Traffic) -> bool:
     if difference.what == about.MALFORMED:
         return difference.method == TRANSFER
@@ -206,14 +203,6 @@ def _type_of_1_0(difference: Difference, _: Traffic) -> bool:
     )
 
 
-def _websocket(difference: Difference, traffic: Traffic) -> bool:
-    return difference.what == about.ONLY_OURS and _ends(difference) in traffic.websockets
-
-
-def _joined(difference: Difference, traffic: Traffic) -> bool:
-    return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.inside
-
-
 def _not_amqp(difference: Difference, traffic: Traffic) -> bool:
     alone = difference.what == about.ONLY_THEIRS
     return alone and _ends(difference) in traffic.found["not-amqp"]
@@ -245,18 +234,13 @@ def _cut_header(difference: Difference, traffic: Traffic) -> bool:
     return is_cut and f"{difference.theirs}".endswith(")")  # a name and a type, and no value
 
 
-def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
-    alone = difference.what in (about.ONLY_THEIRS, about.ONLY_OURS)
-    return alone and _ends(difference) in traffic.undecoded
-
-
 KNOWN: tuple[Known, ...] = (
     Known(
         "websocket",
         "AMQP inside WebSocket",
         "shown as the payload of WebSocket",
         "decoded; the upgrade names the subprotocol `amqp`",
-        _websocket,
+        _within("websockets", about.ONLY_OURS),
     ),
     Known(
         "protocol-header",
@@ -410,7 +394,7 @@ KNOWN: tuple[Known, ...] = (
         "AMQP 0-10",
         "decoded",
         "frames with the names of controls and commands, and the finding `protocol-not-decoded`",
-        _other_protocol,
+        _within("undecoded", about.ONLY_THEIRS, about.ONLY_OURS),
     ),
     Known(
         "other-numbers",
@@ -418,28 +402,28 @@ KNOWN: tuple[Known, ...] = (
         "numbers; a SYN of other numbers, which TCP ignores",
         "takes what follows for retransmissions",
         "content and acknowledgements decide which numbers count",
-        _other_numbers,
+        _within("renumbered", about.ONLY_OURS),
     ),
     Known(
         "joined-in-a-frame",
         "connections whose first captured bytes are inside a frame",
         "takes the bytes for the header of a frame, or for AMQP 1.0, and may show no frame at all",
         "begins at the first plausible chain of frames",
-        _joined,
+        _within("inside", *_WHOLE_FRAMES),
     ),
     Known(
         "snap-length",
         "connections with packets that a snap length cut",
         "gives up frames that were cut, and may lose its place after them",
         "goes on after the missing bytes, because the sizes of frames are known",
-        _snap_length,
+        _within("cut", *_WHOLE_FRAMES),
     ),
     Known(
         "lost-packets",
         "connections with packets that are not in the capture",
         "loses its place at a gap, and may find it again at a later packet",
         "goes on inside a body, else at the first plausible chain of frames",
-        _lost_packets,
+        _within("lossy", *_WHOLE_FRAMES),
     ),
 )
 """The rows, the more particular ones first."""

@@ -138,7 +138,7 @@ class Condition:
     negated: bool = False
 
     def holds(self, value: object) -> bool:
-        """True if a value, None for none, is as the condition wants it."""
+        """True if a value, or None without one, meets the condition."""
         if self.text is not None:
             found = value == self.text
         elif self.pattern is not None:
@@ -367,7 +367,7 @@ class Packs:
         return pack.framework, next(texts, None)
 
     def client_pack(self, properties: dict[str, Any]) -> Pack | None:
-        """The pack that recognises a client by its properties; None for none."""
+        """The pack that recognises a client by its properties, or None."""
         return self._of_client("client", properties)
 
     def uses(self, queue: str) -> bool:

@@ -13,12 +13,12 @@ from amqpsniff.analysis.report_tables import Report, find
 from amqpsniff.analysis.verdict import MAX_LEADS, NOT_LOOKED_AT
 from amqpsniff.findings import KINDS
 from amqpsniff.units import octets, plural
-from amqpsniff.wire_text import exchange_name, harmless
+from amqpsniff.wire_text import exchange_name, harmless, shortened
 
 from .charts import broken
 from .page import Page
 from .report_charts import charts as charts_of
-from .tables import Column, plain, shortened, table
+from .tables import Column, plain, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,10 +57,10 @@ def _verdict(manifest: Row, rows: Mapping[str, list[Row]]) -> Iterator[str]:
     yield f'<div class="verdict {worst}">{paragraphs}</div>'
     columns = [
         Column("severity", "severity"),
+        Column("what", "what", wide=True),
         Column("occurrences", "times", number=True),
         Column("connections", "connections", number=True),
         Column("clients", "clients"),
-        Column("what", "what", wide=True),
         Column("days", "days"),
     ]
     if main:

@@ -17,9 +17,9 @@ from amqpsniff.report.figures import MAX_LIVES, Figures, capture_name, over_time
 from amqpsniff.report.findings import FindingList
 from amqpsniff.report.page import Page
 from amqpsniff.report.sequences import MAX_CONVERSATIONS, Sequences, choose
-from amqpsniff.report.tables import Column, beside, shortened, table
+from amqpsniff.report.tables import Column, beside, table
 from amqpsniff.units import BEFORE, count, duration, octets
-from amqpsniff.wire_text import exchange_name, harmless
+from amqpsniff.wire_text import exchange_name, harmless, shortened
 
 MAX_CONNECTIONS, MAX_CHANNELS = 300, 300
 """Rows of the tables: what can still be looked through on a phone."""
@@ -316,12 +316,20 @@ class CapturePage:
         published = [_number("published"), _size("published_bytes", "bytes published")]
         delivered = [_number("delivered"), _size("delivered_bytes", "bytes delivered")]
         keys = [_exchange("exchange"), _word("routing_key", "routing key")]
+        sections = ("exchanges", "queues", "routing_keys")
+        vhosts = {row["vhost"] for key in sections for row in self._summary[key]["rows"]}
+        vhost = [_word("vhost")] if len(vhosts) > 1 else []
         tables = [
-            _named(self._summary[key], columns, title)
-            for key, columns, title in (
-                ("exchanges", [_exchange("exchange"), *published, *delivered], "Exchanges"),
-                ("queues", [_word("queue"), *delivered], "Queues"),
-                ("routing_keys", [*keys, *published, *delivered], "Routing keys"),
+            _named(self._summary[key], [*vhost, *columns], title)
+            for key, columns, title in zip(
+                sections,
+                (
+                    [_exchange("exchange"), *published, *delivered],
+                    [_word("queue"), *delivered],
+                    [*keys, *published, *delivered],
+                ),
+                ("Exchanges", "Queues", "Routing keys"),
+                strict=True,
             )
         ]
         most = max(

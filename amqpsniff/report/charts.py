@@ -39,6 +39,11 @@ MIN_RATIO = 4.0
 DECADE_TICKS = ((0, (1, 2, 3, 5, 7)), (1, (1, 2, 5)), (4, (1, 3)), (99, (1,)))
 """Round numbers of a decade that are written beside a logarithmic axis of up to so many more."""
 
+COLOURS = 7
+"""Colours of the page: series beyond them have the same ones with points of other shapes."""
+
+SHAPES = ("circle", "triangle-up", "square", "diamond", "cross")
+
 _SHORT = "datum.value >= 1000 ? format(datum.value, '~s') : datum.label"
 """Labels of large numbers: 5k, 2M."""
 
@@ -68,7 +73,7 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
                 "title": unit,
                 "axis": _whole(one["value"] for one in summed(data, "name", ["value"])),
             },
-            **_color("kind", len(values) > 1),
+            **_color("kind", [value.replace("_", " ") for value in values]),
         },
     }
 
@@ -84,8 +89,12 @@ def lines(
     ]
     if not any(one["value"] for one in data):
         return None
-    many = len({one["series"] for one in data}) > 1
-    scale = {"type": "symlog"} if log else {"zero": True}
+    scale: Spec = {"zero": True}
+    upright: Spec = {"labelExpr": _SHORT, **_whole(one["value"] for one in data)}
+    above = [one["value"] for one in data if one["value"] > 0]
+    if log and above:
+        scale = {"type": "symlog", "constant": min(above), "nice": False}
+        upright |= {"values": [0, *_decades(above)], "labelOverlap": "greedy"}
     return _framed(title, data, LINE_HEIGHT) | {
         "mark": {"type": "line", "point": True, "tooltip": True},
         "encoding": {
@@ -101,9 +110,9 @@ def lines(
                 "type": "quantitative",
                 "title": unit,
                 "scale": scale,
-                "axis": _whole(one["value"] for one in data),
+                "axis": upright,
             },
-            **_color("series", many),
+            **_color("series", sorted({one["series"] for one in data})),
         },
     }
 
@@ -210,7 +219,7 @@ def courses(
                 tip,
                 {"field": "v", "title": unit, "type": "quantitative", "format": ",.4~g"},
             ],
-            **_color("s", len(series) > 1, list(series)),
+            **_color("s", list(series)),
         },
     }
 
@@ -339,14 +348,17 @@ def summed(rows: Rows, name: str, values: Iterable[str]) -> list[dict[str, Any]]
     return sorted(sums.values(), key=lambda row: -sum(row[value] for value in wanted))
 
 
-def _color(field: str, many: bool, order: Sequence[str] | None = None) -> Spec:
-    if not many:
+def _color(field: str, order: Sequence[str]) -> Spec:
+    """The colour of each name, and the shape of its points where there are more names."""
+    if len(order) < 2:
         return {}
     legend = {"orient": "bottom", "columns": 4, "labelLimit": 160}
-    color: Spec = {"field": field, "type": "nominal", "title": None, "legend": legend}
-    if order is not None:
-        color["scale"] = {"domain": list(order)}
-    return {"color": color}
+    shown = {"field": field, "type": "nominal", "title": None, "legend": legend}
+    made: Spec = {"color": shown | {"scale": {"domain": order}}}
+    if len(order) > COLOURS:
+        shapes = [SHAPES[at // COLOURS % len(SHAPES)] for at in range(len(order))]
+        made["shape"] = shown | {"scale": {"domain": order, "range": shapes}}
+    return made
 
 
 def _decades(values: Sequence[float]) -> list[float]:

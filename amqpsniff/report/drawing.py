@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from amqpsniff.wire_text import shortened
+
 NODE_WIDTH, COLUMN_GAP, ROW_GAP, LINE_HEIGHT, MARGIN = 176, 196, 18, 15, 14
 LOOP_WIDTH = 70
 """Pixels; the last is the room of an edge that does not lead to the right."""
@@ -132,7 +134,7 @@ class Drawing:
         left, top = self._left(number), MARGIN + self._tops[number]
         texts = "".join(
             f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"{_look(at, line)}>'
-            f"{escape(_cut(line, NODE_CHARACTERS))}</text>"
+            f"{escape(shortened(line, NODE_CHARACTERS))}</text>"
             for at, line in enumerate(node.lines)
         )
         rounded = 12 if node.kind == "exchange" else 4
@@ -180,7 +182,7 @@ class Drawing:
                 y0, y1 = y0 - 6, y1 + 6
             out = max(x0, x1) + LOOP_WIDTH
             curve = (x0, y0, out, y0, out, y1, x1, y1)
-        label = _cut(edge.label, EDGE_CHARACTERS)
+        label = shortened(edge.label, EDGE_CHARACTERS)
         half = min(len(label) * LABEL_WIDTH / 2 + 4, COLUMN_GAP / 2)
         label_x, label_y = self._label(edge, curve, half)
         path = "M{:.0f} {:.1f}C{:.0f} {:.1f} {:.0f} {:.1f} {:.0f} {:.1f}".format(*curve)
@@ -202,7 +204,3 @@ def _look(at: int, text: str) -> str:
 def _bezier(at: float, a: float, b: float, c: float, d: float) -> float:
     rest = 1 - at
     return rest**3 * a + 3 * rest**2 * at * b + 3 * rest * at**2 * c + at**3 * d
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -12,10 +12,9 @@ from amqpsniff.analysis.top_rows import Row, close_reason, end_of
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.sequences import name_of
-from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
 from amqpsniff.units import duration, octets
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, shortened
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData

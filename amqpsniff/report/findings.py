@@ -15,9 +15,9 @@ from amqpsniff.analysis.times import seconds, zone_name
 from amqpsniff.analysis.top_rows import Row
 from amqpsniff.analysis.verdict import SURE, gist
 from amqpsniff.findings import KINDS
-from amqpsniff.report.tables import Column, shortened, table
+from amqpsniff.report.tables import Column, table
 from amqpsniff.units import count, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, shortened
 
 MAX_CASES = 60
 """Findings of one report."""

@@ -10,10 +10,9 @@ from amqpsniff.analysis.quality import FLAWLESS
 from amqpsniff.analysis.times import SECOND_NS, of_day, zone_name
 from amqpsniff.analysis.top_rows import BAD_ENDS, Row
 from amqpsniff.analysis.verdict import part_of
-from amqpsniff.report.tables import shortened
 from amqpsniff.spec import PUBLISHES
 from amqpsniff.units import count, duration, octets, of_severity, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, shortened
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData
@@ -67,9 +66,9 @@ def tiles(summary: Row, data: ReportData) -> list[Tile]:
     ]
 
 
-def _tile(number: int, noun: str, more: str = "", severity: str = "") -> Tile:
+def _tile(number: int, noun: str, more: str = "") -> Tile:
     shown, _, what = plural(number, noun).partition(" ")
-    return shown, what + more, severity
+    return shown, what + more, ""
 
 
 def _severity_tile(number: int, severity: str) -> Tile:

@@ -103,7 +103,7 @@ function fitNarrow(spec) {
     const address = "slice(datum.label, lastindexof(datum.label, ' ') + 1)";
     encoding.y.axis = { ...encoding.y.axis, labelLimit: 150, labelExpr: address };
   }
-  for (const channel of ["color", "stroke"]) {
+  for (const channel of ["color", "stroke", "shape"]) {
     const { legend, scale } = encoding[channel] ?? {};
     const longest = Math.max(0, ...(scale?.domain ?? []).map((name) => name.length));
     if (legend?.columns && longest > 8) legend.columns = longest > 16 ? 1 : 2;

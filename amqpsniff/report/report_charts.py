@@ -55,6 +55,11 @@ def charts(name: str, rows: Rows) -> Specs:
 
 def _bars(rows: Rows, title: str, name: str, columns: str, unit: str) -> dict[str, Any] | None:
     values = columns.split()
+    if name != "client" and len({row.get("vhost") for row in rows}) > 1:
+        rows = [
+            row | {name: "{} ({})".format(*(row[one] or UNKNOWN for one in (name, "vhost")))}
+            for row in rows
+        ]
     return bars(summed(rows, name, values), title, name, values, unit)
 
 

@@ -40,12 +40,11 @@ from amqpsniff.analysis.times import seconds
 from amqpsniff.analysis.top_rows import Row
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES
 from amqpsniff.findings import KINDS
-from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import PlainRows, numbers_of, plain_rows
 from amqpsniff.units import octets, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, shortened
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
+from amqpsniff.wire_text import shortened
+
 MAX_CHARACTERS = 200
 """Characters of a cell: a name from the wire may have thousands."""
 
@@ -99,11 +101,6 @@ def table(
 def beside(*tables: str) -> str:
     """Tables beside each other, where there is room."""
     return f'<div class="beside">{"".join(tables)}</div>'
-
-
-def shortened(text: str, most: int = MAX_CHARACTERS) -> str:
-    """The text, its end replaced by an ellipsis when it is long."""
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _kind(column: Column) -> str:

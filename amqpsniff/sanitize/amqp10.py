@@ -338,7 +338,7 @@ class _Fields:
         return self._fields[place] if place < len(self._fields) else b""
 
     def number(self, place: int) -> int:
-        """An unsigned number; -1 for none."""
+        """An unsigned number; -1 for another value."""
         octets = self._field(place)
         return int.from_bytes(octets[1:], "big") if octets and octets[0] in _UNSIGNED else -1
 
@@ -347,7 +347,7 @@ class _Fields:
         return self._field(place) in (b"\x41", b"\x56\1")
 
     def text(self, place: int) -> bytes:
-        """A text; empty for none."""
+        """A text; empty for another value."""
         return _text(self._field(place))
 
     def terminus(self, place: int) -> tuple[int, bytes]:
@@ -359,7 +359,7 @@ class _Fields:
 
 
 def _text(octets: bytes) -> bytes:
-    """The text that a value is; empty where it is none."""
+    """The text of a value; empty for one of another type."""
     return octets[1 + _WIDTHS[octets[0]] :] if octets and octets[0] in _TEXTS else b""
 
 

@@ -18,8 +18,9 @@ from typing import IO, Any
 from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.sanitize.streams import SafeStreams
+from amqpsniff.tcp.codes import DATA, GAP, OPEN
 from amqpsniff.tcp.packet_writer import PacketRewriter
-from amqpsniff.tcp.stream import DATA, GAP, OPEN, StreamBatch
+from amqpsniff.tcp.stream import StreamBatch
 
 LINK_RAW = 101
 """LINKTYPE_RAW: a packet begins with its IP header."""

@@ -1,7 +1,6 @@
 cimport cython
 from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
-from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
@@ -64,7 +63,6 @@ cdef class Amqp10Tracker:
     cdef Vocabularies words
     cdef long long large, batch
     cdef public bint rules_enabled, accounts, details, peers
-    cdef ByteReader reader
     cdef dict _arguments(self, int code, bytes octets)
     cdef tuple _handshake(self, Amqp10Connection state)
     cdef int _use_words(self, Vocabularies words) except? -1
@@ -81,8 +79,8 @@ cdef class Amqp10Tracker:
     cdef _close(self, Session session, FrameRows frames, long long row, int side, Performative found)
     cdef _begin(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, Performative found)
     cdef _use(self, Amqp10Session one, int side, int number)
-    cdef Amqp10Session _new(self, Session session, FrameRows frames, long long row, int number, bint known)
-    cdef Amqp10Session _proved(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int number)
+    cdef Amqp10Session _new(self, Session session, FrameRows frames, long long row, int side, bint known)
+    cdef Amqp10Session _proved(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side)
     cdef _end(self, Session session, Amqp10Connection state, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef _finish(self, Channel channel)
     cdef end(self, Session session)

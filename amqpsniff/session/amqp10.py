@@ -35,7 +35,7 @@ from cython.cimports.amqpsniff.decode.amqp10.codes import (
 )
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.codes import TRUNCATED
-from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.octets import code_of
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import (
@@ -64,7 +64,7 @@ from cython.cimports.amqpsniff.session.rules.occasions import LARGE_HEADERS_BYTE
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.decode.amqp10 import performatives
-from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.json_objects import read_object, table_of
 from amqpsniff.session.methods import end_block
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp10 import COMPOSITES, base_type, virtual_host
@@ -79,35 +79,28 @@ if TYPE_CHECKING:
     from amqpsniff.session.method_frame import HandshakeArguments
     from amqpsniff.session.tracker import Tracker
 
-MAX_LINKS = 65_536
+_MAX_LINKS = cython.declare(cython.longlong, 65_536)
 """Links of all connections that are remembered; a peer may attach any number."""
 
-MAX_LINK_BYTES = 64 * 1024 * 1024
+_MAX_LINK_BYTES = cython.declare(cython.longlong, 64 * 1024 * 1024)
 """Bytes of attaches of all links that are remembered: each may name addresses of a megabyte."""
 
-MAX_ALIKE = 512
+_MAX_ALIKE = cython.declare(cython.int, 512)
 """Arguments, handshakes and addresses of each kind that are remembered: peers say what others
 said before."""
 
-MAX_ALIKE_BYTES = 1024
+_MAX_ALIKE_BYTES = cython.declare(cython.int, 1024)
 """Longest arguments that are remembered."""
 
-MAX_SAME_LENGTH = 8
+_MAX_SAME_LENGTH = cython.declare(cython.int, 8)
 """Arguments of one performative, of the same length, that are remembered."""
 
-MAX_UNOPENED_BYTES = 2048
+_MAX_UNOPENED = cython.declare(cython.int, 2048)
 """Longest open whose texts and properties are kept until both sides have opened."""
 
-_MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
-_MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
-_MAX_SAME_LENGTH = cython.declare(cython.int, MAX_SAME_LENGTH)
-_MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
-MAX_DESCRIPTION = 256
+_MAX_DESCRIPTION = cython.declare(cython.int, 256)
 """Characters of an outcome's description that are kept: any number of deliveries may have one."""
 
-_MAX_DESCRIPTION = cython.declare(cython.int, MAX_DESCRIPTION)
-_MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
-_MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _RENEWAL = b'"operation":"com.microsoft:renew-lock"'
 _STATES = cython.declare(list, [performatives.STATES.get(code) for code in range(64)])
@@ -183,11 +176,9 @@ def transferred_of(entry: PendingMessage, said: Said) -> Transferred:
     return found
 
 
-MAX_LOOKS = 8
+_MAX_LOOKS = cython.declare(cython.longlong, 8)
 """Times that dispositions may look at a delivery, on average: an outcome, the settlement of one
 side and that of the other are three."""
-
-_MAX_LOOKS = cython.declare(cython.longlong, MAX_LOOKS)
 
 
 _NOTHING_WAITS = (Ledger(), Ledger())
@@ -204,7 +195,7 @@ class Amqp10Session:
     side (`last_key`, -1 for none). `unsettled` has deliveries that wait. `server_channel`: the
     number that the server sends on.
     `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
-    `MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other has
+    `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other has
     settled, -1 for none.
     """
 
@@ -306,7 +297,6 @@ class Amqp10Tracker:
     latest: PendingMessage
     scratch: Said
     words: Vocabularies
-    reader: ByteReader
 
     def __init__(self, tracker: Any, settler: Any, asked: Any) -> None:
         self.tracker = tracker
@@ -319,7 +309,6 @@ class Amqp10Tracker:
         self.latest_ordinal = -1
         self.words = None
         self.batch = 0
-        self.reader = ByteReader()
         self.arguments, self.handshakes, self.addresses = {}, {}, {}
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
@@ -364,7 +353,7 @@ class Amqp10Tracker:
             channels: dict[Any, Any] = state.channels[side]
             one = channels.get(channel)
             if one is None:
-                one = self._proved(session, state, frames, row, side, channel)
+                one = self._proved(session, state, frames, row, side)
                 if one is None:
                     return 0
             state.last = one
@@ -522,7 +511,7 @@ class Amqp10Tracker:
                 self._use(one, side, channel)
                 one.windows.begin(side, found)
                 return
-        one = self._new(session, frames, row, channel if side == 0 else _MAX_LINKS + channel, True)
+        one = self._new(session, frames, row, side, True)
         if one is not None:
             state.channels[side][channel] = one
             self._use(one, side, channel)
@@ -549,20 +538,21 @@ class Amqp10Tracker:
         session: Session,
         frames: FrameRows,
         row: cython.longlong,
-        number: cython.int,
+        side: cython.int,
         known: cython.bint,
     ) -> Amqp10Session:
-        """A session; None when there are too many channels. `number` is above all of the client's
-        where the server begins it.
-        """
+        """A session that a side begins; None when there are too many channels."""
+        number: cython.int = frames.channel.values[row]
+        if side == 1:
+            number += _MAX_LINKS  # above all of the client's
         slot: ChannelSlot = self.tracker._slot(session, number)
         if slot is None:
             return None
         if slot.channel is not None:  # an end is missing, with what was sent before it
             before: Amqp10Session = slot.channel.amqp10
-            for side in range(2):
-                if not before.ended & 1 << side:
-                    direction = session.connection.client_direction ^ side
+            for one_side in range(2):
+                if not before.ended & 1 << one_side:
+                    direction = session.connection.client_direction ^ one_side
                     self.tracker.on_loss(session.connection, direction, (0, NULL))
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
@@ -584,7 +574,6 @@ class Amqp10Tracker:
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
-        number: cython.int,
     ) -> Amqp10Session:
         """A session whose beginning was not seen: alone on the other side, it is the same one.
 
@@ -603,10 +592,9 @@ class Amqp10Tracker:
             if one.ended & 1 << side or (lost and one.channel.known):
                 one = None
         if one is None:
-            one = self._new(
-                session, frames, row, number if side == 0 else _MAX_LINKS + number, False
-            )
+            one = self._new(session, frames, row, side, False)
         if one is not None:
+            number: cython.int = frames.channel.values[row]
             mine[number] = one
             self._use(one, side, number)
         return one
@@ -741,8 +729,7 @@ class Amqp10Tracker:
             self._detach(one, link, frames, row, side, found)
 
     def _block(self, one: Amqp10Session, frames: FrameRows, row: cython.longlong) -> None:
-        """The broker stops what a client sends on a session, or lets it go on, as it does by
-        connection.blocked and unblocked."""
+        """The broker stops a client on a session, as by connection.blocked, or lets it go on."""
         channel: Channel = one.channel
         session: Session = channel.session
         ts_ns: cython.longlong = frames.ts_ns.values[row]
@@ -927,9 +914,7 @@ class Amqp10Tracker:
         """The code of a text in a vocabulary; -1 for None."""
         if text is None:
             return -1
-        octets: bytes = text.encode(errors="replace")
-        self.reader.read_from(octets)
-        return self.reader.code_in(vocabulary, 0, len(octets))
+        return code_of(vocabulary, text.encode(errors="replace"))
 
     # deliveries
 
@@ -1045,8 +1030,7 @@ class Amqp10Tracker:
                 times.waited_publishes += 1
             channel.unconfirmed += 1
             if channel.unconfirmed > channel.times.unconfirmed_max:
-                times = channel.own_times()
-                times.unconfirmed_max = channel.unconfirmed
+                channel.own_times().unconfirmed_max = channel.unconfirmed
         else:
             settler._count_unsettled(channel, entry)
 
@@ -1131,8 +1115,7 @@ class Amqp10Tracker:
                 self._dispose(one, waiting, each, frames, row, side, found)
 
     def _give_up(self, one: Amqp10Session, waiting: Ledger, sender: cython.int) -> None:
-        """Dispositions name the same deliveries again and again: what became of those that wait is
-        not followed."""
+        """Dispositions name the same deliveries too often: those that wait are not followed."""
         entry: PendingMessage
         self.settler.limit_reached("disorder")
         one.in_vain = 0
@@ -1514,7 +1497,7 @@ def handshake_of(state: Any) -> Any:
     client, server = state.opens
     found: dict[Any, Any] = {}
     if state.init or client:
-        properties = dict(_properties(client or {}))
+        properties = dict(table_of(client or {}, "properties"))
         name = (client or {}).get("container_id")
         if isinstance(name, str):
             properties["connection_name"] = name
@@ -1523,10 +1506,10 @@ def handshake_of(state: Any) -> Any:
             start_ok["mechanism"] = state.init["mechanism"]
         found["connection.start-ok"] = start_ok
     if client:
-        product = _properties(server or {}).get("product")
+        product = table_of(server or {}, "properties").get("product")
         found["connection.open"] = {"virtual_host": virtual_host(client.get("hostname"), product)}
     if server:
-        properties = dict(_properties(server))
+        properties = dict(table_of(server, "properties"))
         found["connection.start"] = {"server_properties": properties}
     if client and server:
         idle = server.get("idle_time_out")
@@ -1537,11 +1520,6 @@ def handshake_of(state: Any) -> Any:
         }
         found["connection.open-ok"] = {}
     return found
-
-
-def _properties(arguments: Any) -> Any:
-    found = arguments.get("properties")
-    return found if isinstance(found, dict) else {}
 
 
 def _least(one: Any, other: Any) -> Any:

@@ -2,8 +2,8 @@
 """Counts of what is in a capture, row by row as it is decoded, without giving out a row.
 
 A `Census` counts the rows of its scope: frames by type and method, messages by method, size and
-second, by exchange and routing key, connections by volume, and errors by what they say. What can
-be many is bounded, and says so when something was forgotten.
+second, by exchange and routing key of a virtual host, connections by volume, and errors by what
+they say. What can be many is bounded, and says so when something was forgotten.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ MAX_ERRORS = 1_000
 MAX_SAID = 1_000
 """Different start-oks that are kept until they are read: most clients say what others said. With
 20,000 of them very many connections with names of their own took 5 MB more."""
+
+_NAME_BITS = cython.declare(cython.int, 24)
+"""Bits of a code of a vocabulary in a key; a batch has far fewer names."""
+
+MAX_VHOSTS = 4_096
+"""Virtual hosts that are told apart: messages of later ones count as those of unknown ones."""
 
 UNCLEAN = ("fin", "rst")
 """Ends of a connection (`closed_by`) without a close."""
@@ -110,6 +116,8 @@ class Census:
     rates: list[Any]
     routes: Any
     queues: Any
+    opened: dict[Any, Any]
+    vhosts: dict[Any, Any]
     words: Any
     flows: RouteCounters
     by_queue: RouteCounters
@@ -147,6 +155,7 @@ class Census:
         self.rates = [None] * count
         self.routes = TopCounts()
         self.queues = TopCounts()
+        self.opened, self.vhosts = {None: 0}, {None: 0}
         self.words = None
         self.flows = RouteCounters()
         self.by_queue = RouteCounters()
@@ -243,7 +252,7 @@ class Census:
         if method == self.opens:
             volume.channels += 1
         elif method == self.declared:
-            self._depth(frames, row)
+            self._depth(frames, row, connection)
         if (
             frames.reply_code.values[row] >= _FIRST_ERROR
             or method == self.blocked
@@ -253,12 +262,13 @@ class Census:
             self._error(frames, row, method, connection, captures)
         return 0
 
-    def _depth(self, frames: FrameRows, row: Any) -> None:
+    def _depth(self, frames: FrameRows, row: Any, connection: Any) -> None:
         """Keep what the broker said last of a queue, as JSON, and when."""
-        queue = frames.vocabularies.queue.text(frames.queue.values[row])
+        name = frames.vocabularies.queue.text(frames.queue.values[row])
         said = frames.arguments.bytes_of(row)
-        if queue is None or said is None:
+        if name is None or said is None:
             return
+        queue = (self._vhost(connection), name)
         if queue in self.depths or len(self.depths) < MAX_NAMES:
             self.depths[queue] = said, frames.ts_ns.values[row]
 
@@ -276,7 +286,7 @@ class Census:
             key = ("flow", "server", None, "the broker took its incoming window back", None)
             self._count_error(key, connection, capture, number)
 
-    def consume(self, connection: Any, queue: Any, change: Any, waiting: Any, said_ns: Any) -> None:
+    def consume(self, connection: Any, name: Any, change: Any, waiting: Any, said_ns: Any) -> None:
         """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
 
         Of each queue there is how many are there, the most at once, and the messages that wait, as
@@ -284,6 +294,7 @@ class Census:
         """
         if self._is_of_others(connection):
             return
+        queue = (self._vhost(connection), name)
         known = self.consumed.get(queue)
         if known is None:
             if len(self.consumed) >= MAX_NAMES:
@@ -366,22 +377,29 @@ class Census:
         way: cython.int
         size: cython.longlong
         key: cython.longlong
+        vhost: cython.longlong = 0
         last: cython.longlong = -1
         spread_of: cython.int = -1
-        queue_of: cython.int = -1
+        code: cython.int = -1
+        queue_of: cython.longlong = -1
+        connection: Connection = None
         queue: RouteCounter = None
         known: RouteCounter = None
         histogram: Histogram = None
         rate: Rate = None
+        counts: cython.bint = False
         narrow: cython.bint = self.channel >= 0 or self.bounded
         if messages.vocabularies is not self.words or len(self.flows) > MAX_NAMES:
             self._name()
             self.words = messages.vocabularies
         for row in range(first, messages.rows):
-            if self.wanted is not None:
-                connection: Connection = connections[messages.connection.values[row]]
-                if not self.wanted(*connection.name()):
-                    continue
+            if messages.connection.values[row] != code:
+                code = messages.connection.values[row]
+                connection = connections[code]
+                vhost = self._vhost(connection)
+                counts = self.wanted is None or self.wanted(*connection.name())
+            if not counts:
+                continue
             if narrow and not self._in_scope(
                 messages.channel.values[row], messages.ts_ns.values[row]
             ):
@@ -401,30 +419,54 @@ class Census:
             way = self.ways[method]
             if way == 2:
                 continue
-            key = (cython.cast(cython.longlong, messages.exchange.values[row] + 1) << 32) | (
-                messages.routing_key.values[row] + 1
-            )
+            key = (vhost << _NAME_BITS) | (messages.exchange.values[row] + 1)
+            key = (key << _NAME_BITS) | (messages.routing_key.values[row] + 1)
             if key != last:
                 last = key
                 known = self.flows.of(key)
             known.add(way, size)
             if messages.queue.values[row] >= 0:
-                if messages.queue.values[row] != queue_of:
-                    queue_of = messages.queue.values[row]
+                key = (vhost << _NAME_BITS) | messages.queue.values[row]
+                if key != queue_of:
+                    queue_of = key
                     queue = self.by_queue.of(queue_of)
                 queue.add(way, size)
         return 0
 
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _vhost(self, connection: Connection) -> cython.longlong:
+        """The number of a connection's virtual host, which is known before its first message."""
+        volume: ConnectionCounters = self._volume(connection)
+        if volume.vhost < 0:
+            session = connection.session
+            opened = None if session is None else session.handshake_json("connection.open")
+            number = self.opened.get(opened)
+            volume.vhost = self._open(opened) if number is None else number
+        return volume.vhost
+
+    def _open(self, opened: Any) -> Any:
+        """The number of the virtual host of a new connection.open; 0 if there are too many."""
+        name = read_object(opened).get("virtual_host")
+        if not isinstance(name, str):
+            return 0
+        if len(self.opened) >= MAX_VHOSTS:
+            return self.vhosts.get(name, 0)
+        number = self.opened[opened] = self.vhosts.setdefault(name, len(self.vhosts))
+        return number
+
     def _name(self) -> None:
         """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
         flow: RouteCounter
-        words = self.words
+        words, vhosts = self.words, list(self.vhosts)
+        mask = (1 << _NAME_BITS) - 1
         for key, flow in self.flows.drain():
-            exchange = words.exchange.text((key >> 32) - 1)
-            name = (exchange, words.routing_key.text((key & 0xFFFFFFFF) - 1))
-            self.routes.add(name, flow.facts())
-        for code, flow in self.by_queue.drain():
-            self.queues.add(words.queue.text(code), flow.facts())
+            exchange = words.exchange.text((key >> _NAME_BITS & mask) - 1)
+            routing_key = words.routing_key.text((key & mask) - 1)
+            self.routes.add((vhosts[key >> 2 * _NAME_BITS], exchange, routing_key), flow.facts())
+        for key, flow in self.by_queue.drain():
+            queue = (vhosts[key >> _NAME_BITS], words.queue.text(key & mask))
+            self.queues.add(queue, flow.facts())
 
     def end(self, connection: Connection, session: Any) -> None:
         """A connection is over, before the tracker forgets its session."""
@@ -433,7 +475,8 @@ class Census:
             return
         self.ended += 1
         closed_by = connection.conversation.ended if session is None else session.closed_by
-        self.unclean += closed_by in UNCLEAN
+        met = session is not None and session.newest is not None
+        self.unclean += met and closed_by in UNCLEAN
         octets = session.handshake_json("connection.start-ok") if session is not None else None
         if octets is not None:
             self.said[octets] = self.said.get(octets, 0) + 1
@@ -486,23 +529,28 @@ class Census:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
-        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers, time or
-        `NULL`) by queue, as the broker said last where a client declared it, else of links
-        (`consume`), `errors` as dicts, `clients` by `CLIENT`, `connections` as
-        (`ConnectionCounters`, decoder's connection, session), the largest first, `counted`: the
-        number of all of which a frame was counted, `unclean`: the number of those that ended
-        without a close, `whole`: whether all channels and all times of those were counted.
+        `routes` as `TopCounts` by virtual host, exchange and routing key, `queues` by virtual
+        host and name, `depths` as (messages, consumers, time or `NULL`) by queue, as the broker
+        said last where a client declared it, else of links (`consume`), `errors` as dicts,
+        `clients` by `CLIENT`, `connections` as (`ConnectionCounters`, decoder's connection,
+        session), the largest first, `counted`: the number of all of which a frame was counted,
+        `unclean`: the number of those with a method that ended without a close, `whole`: whether
+        all channels and all times of those were counted.
         """
         self._name()
         self._name_others()
-        depths = {name: (of[2], of[1], of[3]) for name, of in self.consumed.items()}
-        for name, (octets, ts_ns) in self.depths.items():
+        depths: dict[Any, Any] = {}
+        vhosts = list(self.vhosts)
+        for (vhost, queue), of in self.consumed.items():
+            depths[vhosts[vhost], queue] = of[2], of[1], of[3]
+        for (vhost, queue), (octets, ts_ns) in self.depths.items():
+            named = (vhosts[vhost], queue)
             found = _DEPTH.search(octets)
             if found is not None:
-                depths[name] = int(found[1]), int(found[2]), ts_ns
+                depths[named] = int(found[1]), int(found[2]), ts_ns
             else:
                 said = read_object(octets)
-                depths[name] = said.get("message_count"), said.get("consumer_count"), ts_ns
+                depths[named] = said.get("message_count"), said.get("consumer_count"), ts_ns
         by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count

@@ -13,7 +13,7 @@ cdef class Rate:
     cdef int _flush(self) except? -1
 
 cdef class ConnectionCounters:
-    cdef public long long frames, channels, client_bytes, server_bytes
+    cdef public long long vhost, frames, channels, client_bytes, server_bytes
 
 cdef class RouteCounter:
     cdef public long long published, published_bytes, delivered, delivered_bytes

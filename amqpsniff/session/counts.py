@@ -430,14 +430,16 @@ def amounts(counts: Any) -> Any:
 
 
 class ConnectionCounters:
-    """Counters of one connection."""
+    """Counters of one connection; the number of its virtual host, negative before a message."""
 
+    vhost: int
     frames: int
     channels: int
     client_bytes: int
     server_bytes: int
 
     def __init__(self) -> None:
+        self.vhost = -1
         self.frames = self.channels = self.client_bytes = self.server_bytes = 0
 
     def facts(self) -> Any:
@@ -516,7 +518,9 @@ class RouteCounters:
 
     def of(self, number: cython.longlong) -> RouteCounter:
         """The counter of a number, 0 or more; made when it is new."""
-        place: cython.Py_ssize_t = (number ^ (number >> 32) * 37) & (_RECENT_ROUTES - 1)
+        place: cython.Py_ssize_t = (number ^ (number >> 24) * 37 ^ (number >> 48) * 101) & (
+            _RECENT_ROUTES - 1
+        )
         if self.recent_numbers[place] == number:
             return self.recent[place]
         flow: RouteCounter = self.by_number.get(number)

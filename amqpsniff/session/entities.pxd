@@ -34,7 +34,6 @@ cdef class Ledger:
     cdef list pop_until(self, long long number)
     cdef int _release(self, PendingMessage entry) except? -1
     cdef int _clear(self) except? -1
-    cdef int _put(self, list order) except? -1
 
 cdef class Consumer:
     cdef public str tag, queue

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The tracker's state: a `Session` per connection, a `ChannelSlot` per channel number of it, a
-`Channel` per incarnation, an `PendingMessage` per publish or delivery that may still change.
+`Channel` per incarnation, a `PendingMessage` per publish or delivery that may still change.
 
 An unknown value is None in objects and -1 in typed numbers.
 """
@@ -166,10 +166,9 @@ def pending_message(
     return entry
 
 
-MAX_HOLDERS = 2_047
+_MAX_HOLDERS = cython.declare(cython.int, 2_047)
 """Channels of a connection that are asked for a delivery tag: those that RabbitMQ allows, unless it
 is told otherwise. A client could open 65,535 and send tags that none of them knows."""
-_MAX_HOLDERS = cython.declare(cython.int, MAX_HOLDERS)
 
 MAX_ANSWERED = 1_024
 """Answered entries that stay in a ledger's order, beyond as many as are not: one that is never
@@ -234,7 +233,8 @@ class Ledger:
             self.order.append(entry)
         self.end += 1
         if self.end > self.max_answered + 2 * self.waiting:
-            self._put([one for one in self.order[self.head : self.end] if one.held])
+            self.order = [one for one in self.order[self.head : self.end] if one.held]
+            self.head, self.end = 0, len(self.order)
         return before
 
     def find(self, number: cython.longlong) -> PendingMessage:
@@ -301,9 +301,7 @@ class Ledger:
         return self.waiting
 
     def above(self, number: Any, unsure: Any = False) -> Any:
-        """Number of waiting entries above a number; `unsure` counts those too that perhaps want no
-        answer.
-        """
+        """Number of entries above a number; `unsure`: those too that may want no answer."""
         entry: PendingMessage
         count: cython.longlong = 0
         for entry in self:
@@ -340,13 +338,6 @@ class Ledger:
                 self.order[place] = None
         self.head = self.end = 0
         self.entries = self.lowest = None
-        return 0
-
-    def _put(self, order: list[Any]) -> cython.int:
-        """Other entries in their order."""
-        self.order = order
-        self.head = 0
-        self.end = len(order)
         return 0
 
 
@@ -922,8 +913,7 @@ class Session(Closeable):
         return _pair(_CLOSING[self.state_code])
 
     def drain_used(self, side: cython.int) -> list[Any]:
-        """The channel numbers that were used since frames of a side were lost last, as channel
-        slots."""
+        """The channel slots that were used since frames of a side were lost last."""
         slot: ChannelSlot
         if self.used_since_loss is None:
             slots = list(self.slots())
@@ -951,7 +941,7 @@ class Session(Closeable):
     def holder(self, tag: cython.longlong, but: Channel | None) -> Channel:
         """The first channel, `but` that one, where a delivery with a tag is outstanding.
 
-        Of the first `MAX_HOLDERS` channel numbers; None if there is none.
+        Of the first `_MAX_HOLDERS` channel numbers; None if there is none.
         """
         slot: ChannelSlot
         channel: Channel

@@ -1,11 +1,9 @@
 from amqpsniff.columns cimport Codes, Integers, Vocabulary
 from amqpsniff.decode.amqp10.columns cimport SideColumns
-from amqpsniff.decode.octets cimport ByteReader
 
 cdef class LinkColumns(SideColumns):
     cdef public Vocabulary connections
     cdef public dict codes
-    cdef public ByteReader reader
     cdef public Codes link_confidence, published_connection_id, request_connection_id, reply_late
     cdef public Integers published_packet_number, published_ns, delivery_number
     cdef public Integers request_packet_number, request_ns

@@ -10,7 +10,7 @@ from __future__ import annotations
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Vocabulary
 from cython.cimports.amqpsniff.decode.amqp10.columns import SideColumns
-from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.octets import code_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ class LinkColumns(SideColumns):
 
     connections: Vocabulary
     codes: dict[Any, Any]
-    reader: ByteReader
     link_confidence: Codes
     published_connection_id: Codes
     request_connection_id: Codes
@@ -62,7 +61,6 @@ class LinkColumns(SideColumns):
         SideColumns.__init__(self)
         self.connections = Vocabulary()
         self.codes = {}
-        self.reader = ByteReader()
 
     def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
@@ -106,8 +104,6 @@ class LinkColumns(SideColumns):
         """The code of a connection's id, which is given as a number."""
         code = self.codes.get(connection_id)
         if code is None:
-            octets: bytes = id_text(connection_id).encode()
-            self.reader.read_from(octets)
-            code = self.reader.code_in(self.connections, 0, len(octets))
+            code = code_of(self.connections, id_text(connection_id).encode())
             self.codes[connection_id] = code
         return code

@@ -315,8 +315,7 @@ class LinkRecorder:
     def _make_any(
         self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.ulonglong:
-        """Fill in what publishes and deliveries have in common; gives the hash of size and
-        properties."""
+        """Fill in what publishes and deliveries share; gives the hash of size and properties."""
         one: LinkRecord = self.one
         like: Fingerprinter = self.fingerprinter
         words: Vocabularies = messages.vocabularies
@@ -391,8 +390,7 @@ class LinkRecorder:
         return origin
 
     def _vhost(self, session: Session) -> cython.ulonglong:
-        """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not
-        known."""
+        """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not known."""
         if session is not None and session.connection.is_amqp10:
             state = session.amqp10
             vhost = None if state is None else vhost_to_link(state)

@@ -334,8 +334,7 @@ FOUND = (
     "task message published_packet_number published_connection_id published_ns delivery_number "
     "link_confidence request_packet_number request_connection_id request_ns reply_late"
 ).split()
-"""The columns of the result: connection ids as numbers, `link_confidence` as its code, null where
-unknown."""
+"""Columns of the result: connection ids as numbers, confidence as a code, null where unknown."""
 
 # Connections of a task, more than packets can open.
 _CONNECTION_BITS = cython.declare(cython.int, 40)
@@ -361,8 +360,8 @@ class DistributedLinker:
     request_ns: Integers
     reply_late: Integers
 
-    def __init__(self, memory: Any = None) -> None:
-        self.linker = Linker(memory)
+    def __init__(self) -> None:
+        self.linker = Linker(None)
         self.one = LinkRecord()
         self.columns = {}
         self.rows = 0

@@ -19,6 +19,7 @@ import cython
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Consumer
 
+from amqpsniff.decode.json_objects import text_of
 from amqpsniff.session.entities import MAX_WAIT_NS
 
 TYPE_CHECKING = False
@@ -354,10 +355,10 @@ class Link(Consumer):
             self.first_side = side
         elif side == 1 and self.first_side == 0:
             self.refused = ("target" if self.sender == 0 else "source") not in arguments
-        self.source = _text(source, "address") or self.source
-        self.target = _text(target, "address") or self.target
+        self.source = text_of(source, "address") or self.source
+        self.target = text_of(target, "address") or self.target
         terminus: dict[Any, Any] = target if self.sender == 0 else source
-        text: str = _text(terminus, "address")
+        text: str = text_of(terminus, "address")
         dynamic = terminus.get("dynamic")
         if self.address is not None and dynamic is not True:
             text = None
@@ -389,8 +390,8 @@ class Link(Consumer):
     ) -> None:
         """Take what one side says beside addresses; of filters the answer's are in force."""
         self.durable = _word(terminus, "durable", DURABILITIES) or self.durable
-        self.expiry_policy = _text(terminus, "expiry_policy") or self.expiry_policy
-        self.distribution_mode = _text(source, "distribution_mode") or self.distribution_mode
+        self.expiry_policy = text_of(terminus, "expiry_policy") or self.expiry_policy
+        self.distribution_mode = text_of(source, "distribution_mode") or self.distribution_mode
         if side != self.sender or self.receiver_mode is None:
             mode = _word(arguments, "rcv_settle_mode", RECEIVER_MODES)
             self.receiver_mode = mode or RECEIVER_MODES[0]
@@ -528,12 +529,6 @@ class Windows:
 def _object(value: Any) -> dict[Any, Any]:
     """A JSON object; an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
-
-
-@cython.cfunc
-def _text(arguments: dict[Any, Any], name: str) -> str:
-    value = arguments.get(name)
-    return value if isinstance(value, str) else None
 
 
 @cython.cfunc

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
-    """A publish may come back: enter it into its channel's lists, and into those of all channels;
-    gives the number of answered ones that went.
-    """
+    """Enter a publish that may come back; gives the number of answered ones that went."""
     channel: Channel = entry.channel
     entry.may_return = True
     if channel.uncommitted is not None:
@@ -50,9 +48,7 @@ def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
 
 
 def index_by_mark(entry: PendingMessage) -> cython.int:
-    """A publish that may come back has its row, and so its mark; it is needed where there are
-    several of its route.
-    """
+    """A publish that may come back has its row; its mark tells it from others of its route."""
     channel: Channel = entry.channel
     if type(channel.awaiting_return.get(entry.route)) is not PendingMessage:
         _index_by_mark(entry)

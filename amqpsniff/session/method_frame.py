@@ -1,7 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""One method frame: an `MethodFrame` for whoever handles it, a `Request` while its reply is
-awaited, and what its arguments say.
-"""
+"""One method frame: a `MethodFrame` for handlers, a `Request` while its reply is awaited."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@ from amqpsniff.session.entities cimport Channel, ChannelSlot, Session
 
 cdef Channel begin_channel(Session session, ChannelSlot slot, object capture, MethodFrame frame)
 cdef int open_channel(object tracker, Session session, ChannelSlot slot, object capture, MethodFrame frame) except? -1
-cdef Channel reopen_channel(object tracker, Session session, ChannelSlot slot, object capture, long long ts_ns)
-cdef int _end_channel(object tracker, Session session, ChannelSlot slot) except? -1
+cdef Channel reopen_channel(object tracker, ChannelSlot slot, object capture, long long ts_ns)
+cdef int _end_channel(object tracker, ChannelSlot slot) except? -1
 cdef int _end_channels(object tracker, Session session) except? -1
 cdef int end_connection(object tracker, Session session) except? -1
 cdef int note_end(object tracker, Session session) except? -1

@@ -2,11 +2,10 @@
 """Methods that do not come with every message: tables of their handlers, and of the states that
 methods lead to (`state_machine`).
 
-A handler of `ON_CHANNEL` is called with the tracker, the channel slot of the channel number, the
-channel, the event, and the request that the method answers (None where it answers none); one of
-`ON_CONNECTION` with the session in place of channel slot and channel. What it returns is kept with
-the request that the method is, for the handler of the reply. Methods without a handler change
-nothing.
+A handler of `ON_CHANNEL` is called with the tracker, the channel, the frame, and the request that
+the method answers (None where it answers none); one of `ON_CONNECTION` with the session in place of
+the channel. What it returns is kept with the request that the method is, for the handler of the
+reply. Methods without a handler change nothing.
 """
 
 from __future__ import annotations
@@ -19,21 +18,13 @@ from typing import Any
 import cython
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
-from cython.cimports.amqpsniff.session.entities import (
-    Channel,
-    ChannelSlot,
-    Consumer,
-    Session,
-)
+from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Consumer, Session
 from cython.cimports.amqpsniff.session.method_flags import (
     CHANNEL_CLOSE,
     CHANNEL_CLOSE_OK,
     CHANNEL_OPEN,
 )
-from cython.cimports.amqpsniff.session.method_frame import (
-    MethodFrame,
-    Request,
-)
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import CUT, FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
@@ -46,11 +37,6 @@ from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 MAX_CANCELLED = 64
 """Consumers of a channel that the broker cancelled and that are remembered, the latest ones."""
 
-PROVED = CHANNEL.code("open")
-"""State of a channel on which something comes although its beginning was not seen."""
-
-_CLIENT = cython.declare(cython.int, 0)
-_SERVER = cython.declare(cython.int, 1)
 _METHODS = cython.declare(cython.int, len(method_flags.NAMES))
 
 _CONNECTION_AFTER = cython.declare(bytes, CONNECTION.after)
@@ -58,7 +44,8 @@ _CONNECTION_CLOSING = cython.declare(bytes, CONNECTION.closing)
 _CHANNEL_AFTER = cython.declare(bytes, CHANNEL.after)
 _CLOSES = cython.declare(bytes, method_flags.CLOSES)
 _CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
-_PROVED = cython.declare(cython.int, PROVED)
+# on which something comes although its beginning was not seen
+_PROVED = cython.declare(cython.int, CHANNEL.code("open"))
 _OVER = cython.declare(cython.int, CONNECTION.code("over"))
 
 
@@ -88,8 +75,8 @@ def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython
     """
     other: cython.int = 1 - side
     if method == CHANNEL_OPEN:
-        drop_requests(slot, _CLIENT, True)
-        drop_requests(slot, _SERVER, True)
+        drop_requests(slot, CLIENT, True)
+        drop_requests(slot, SERVER, True)
         slot.no_reply_expected = 0
         slot.state_code = _CLOSED
     elif slot.state_code == _CLOSED:
@@ -101,8 +88,8 @@ def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython
         drop_requests(slot, other, False)
         slot.no_reply_expected |= 1 << other
     elif method == CHANNEL_CLOSE_OK and slot.state_code == _CLOSED:
-        drop_requests(slot, _CLIENT, False)
-        drop_requests(slot, _SERVER, False)
+        drop_requests(slot, CLIENT, False)
+        drop_requests(slot, SERVER, False)
     return 0
 
 
@@ -143,7 +130,7 @@ def begin_channel(session: Session, slot: ChannelSlot, capture: Any, frame: Meth
         channel.opened_ns = frame.ts_ns
     else:
         slot.state_code = _PROVED
-    channel.broker_discards = has_closed(session, _SERVER) or has_closed(session, _CLIENT)
+    channel.broker_discards = has_closed(session, SERVER) or has_closed(session, CLIENT)
     slot.channel = channel
     session.channels_opened += 1
     return channel
@@ -157,7 +144,7 @@ def open_channel(
         if tracker.rules_enabled:
             tracker.emit("channel-opened-twice", slot.channel, frame.number, frame.ts_ns, {})
         tracker.settler.give_up_tentative(slot.channel, frame.ts_ns)
-        _end_channel(tracker, session, slot)
+        _end_channel(tracker, slot)
     move_slot(slot, frame.method, frame.side)
     begin_channel(session, slot, capture, frame)
     if tracker.rules_enabled:
@@ -166,15 +153,16 @@ def open_channel(
 
 
 def reopen_channel(
-    tracker: Any, session: Session, slot: ChannelSlot, capture: Any, ts_ns: cython.longlong
+    tracker: Any, slot: ChannelSlot, capture: Any, ts_ns: cython.longlong
 ) -> Channel:
     """Another opening of a channel, whose channel.open is missing."""
+    session: Session = slot.channel.session
     tracker.settler.give_up_tentative(slot.channel, ts_ns)
-    _end_channel(tracker, session, slot)
+    _end_channel(tracker, slot)
     return begin_channel(session, slot, capture, None)
 
 
-def _end_channel(tracker: Any, session: Session, slot: ChannelSlot) -> cython.int:
+def _end_channel(tracker: Any, slot: ChannelSlot) -> cython.int:
     channel: Channel = slot.channel
     slot.channel = None
     tracker.end_channel(channel)
@@ -182,23 +170,19 @@ def _end_channel(tracker: Any, session: Session, slot: ChannelSlot) -> cython.in
     return 0
 
 
-def _open_ok(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
-    move_slot(slot, frame.method, frame.side)
+def _open_ok(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
+    move_slot(channel.slot, frame.method, frame.side)
 
 
-def _close(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
-    waiting = slot.requests
-    move_slot(slot, frame.method, frame.side)
+def _close(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
+    waiting = channel.slot.requests
+    move_slot(channel.slot, frame.method, frame.side)
     channel.broker_discards = True
-    if frame.side == _SERVER:
+    if frame.side == SERVER:
         _refuse(tracker, channel, frame)
         if tracker.rules_enabled and waiting:
             method = read_reason(frame.arguments_json)[2]
-            channel.blamed_packet_number = _blamed(waiting, _CLIENT, method)
+            channel.blamed_packet_number = _blamed(waiting, CLIENT, method)
     close = read_close(frame.arguments_json)
     if _is_close_of(channel, close):
         channel.closed_by = SIDES[frame.side]
@@ -227,15 +211,14 @@ def _refuse(tracker: Any, channel: Channel, frame: MethodFrame) -> None:
         tracker.settler.give_up_tentative(channel, frame.ts_ns)
 
 
-def _close_ok(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
-    if frame.side == _SERVER and channel.closing == (True, False):
+def _close_ok(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
+    slot: ChannelSlot = channel.slot
+    if frame.side == SERVER and channel.closing == (True, False):
         tracker.settler.accept_all(channel)
     move_slot(slot, frame.method, frame.side)
     if slot.state_code == _CLOSED:
         tracker.settler.give_up_tentative(channel, frame.ts_ns)
-        _end_channel(tracker, channel.session, slot)
+        _end_channel(tracker, slot)
 
 
 def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
@@ -250,9 +233,7 @@ def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
 # modes
 
 
-def _select(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _select(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if channel.mode is None:
         channel.mode = MODE.then(MODE.start, frame.method, frame.side)
         channel.numbering = channel.numbered = channel.mode == "confirm"
@@ -260,16 +241,12 @@ def _select(
             tracker.settler.select(channel)
 
 
-def _selected(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _selected(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if channel.mode is None and request is None:
         channel.mode = MODE.then(MODE.start, frame.method, frame.side)
 
 
-def _commit(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> Any:
+def _commit(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> Any:
     times = channel.own_times()
     times.commits += 1
     if not channel.in_transaction:
@@ -280,9 +257,7 @@ def _commit(
     return noted, channel.uncommitted_start + len(channel.uncommitted)
 
 
-def _committed(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _committed(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if request is None or request.subject is None:
         return
     noted, publishes = request.subject
@@ -292,9 +267,7 @@ def _committed(
     tracker.settler.committed(channel, publishes)
 
 
-def _roll_back(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _roll_back(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if channel.in_transaction:
         tracker.settler.roll_back(channel)
         tracker.settler.committed(channel, channel.uncommitted_start + len(channel.uncommitted))
@@ -304,9 +277,7 @@ _read_qos = lru_cache(ALIKE)(read_object)
 """Reads the arguments of basic.qos, of many that are alike once; not to be changed."""
 
 
-def _qos(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _qos(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     arguments: dict[Any, Any] = _read_qos(frame.rows.arguments.bytes_of(frame.row))
     count = arguments.get("prefetch_count")
     if frame.flags & CUT:
@@ -327,18 +298,14 @@ def _qos(
 # queues and consumers
 
 
-def _declare(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> Any:
+def _declare(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> Any:
     nameless: list[Any] = []  # consumers of the queue that the server names
     channel.last_queue = frame.queue or None
     channel.declaring = None if channel.last_queue else nameless
     return nameless
 
 
-def _declared(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _declared(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if request is None or request.subject is None or not frame.queue:
         return
     for consumer in request.subject:
@@ -365,9 +332,7 @@ def _no_ack(frame: MethodFrame) -> bool | None:
     return None if frame.flags & FLAGS_CUT else frame.flags & NO_ACK != 0
 
 
-def _consume(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> Any:
+def _consume(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> Any:
     tag = frame.consumer_tag
     consumer = Consumer(tag, _no_ack(frame), channel.prefetch_each)
     _name_queue(tracker, channel, frame, consumer)
@@ -379,9 +344,7 @@ def _consume(
     return consumer
 
 
-def _consumed(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _consumed(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     channel.consumers += 1
     tag = frame.consumer_tag
     if request is not None and request.subject is not None and tag is not None:
@@ -391,11 +354,8 @@ def _consumed(
 
 def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> None:
     if tag not in channel.by_tag:
-        limits = tracker.limits
-        if (
-            len(channel.by_tag) >= limits.consumers
-            or tracker.consumers_known >= limits.all_consumers
-        ):
+        few = len(channel.by_tag) < tracker.limits.consumers
+        if not few or tracker.consumers_known >= tracker.limits.all_consumers:
             tracker.settler.limit_reached("consumers")
             return
         tracker.consumers_known += 1
@@ -407,9 +367,7 @@ def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> No
     channel.recent_consumer_batch = -1
 
 
-def _cancelled(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _cancelled(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if frame.side == SERVER:
         consumer = channel.by_tag.pop(frame.consumer_tag, None)
         channel.recent_consumer, channel.recent_consumer_batch = None, -1
@@ -438,9 +396,7 @@ def resume_consumer(tracker: Any, channel: Channel, tag: str | None) -> Any:
     return consumer
 
 
-def _get(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> Any:
+def _get(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> Any:
     times = channel.own_times()
     times.gets += 1
     consumer = Consumer(None, _no_ack(frame))
@@ -448,9 +404,7 @@ def _get(
     return consumer
 
 
-def _recover(
-    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
-) -> None:
+def _recover(tracker: Any, channel: Channel, frame: MethodFrame, request: Request | None) -> None:
     if frame.side == CLIENT and not frame.whole:
         tracker.settler.acknowledge_in_part(channel, -1)
     elif frame.side == CLIENT and frame.flags & REQUEUE:
@@ -528,7 +482,7 @@ def _close_connection_ok(
     if session.state_code == _OVER and not session.over:
         for slot in session.slots():
             if slot.channel is not None:
-                if frame.side == _SERVER and session.closed_by == SIDES[_CLIENT]:
+                if frame.side == SERVER and session.closed_by == SIDES[CLIENT]:
                     tracker.settler.accept_all(slot.channel)
                 tracker.settler.give_up_tentative(slot.channel, frame.ts_ns)
         _end_channels(tracker, session)
@@ -583,7 +537,7 @@ def _end_channels(tracker: Any, session: Session) -> cython.int:
             slot.channel.closed_by = session.closed_by
             slot.channel.closed_packet_number = session.close_packet_number
             slot.channel.end_ns = session.close_ns
-        _end_channel(tracker, session, slot)
+        _end_channel(tracker, slot)
     return 0
 
 
@@ -607,8 +561,8 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
     conversation = session.connection.conversation
     _end_channels(tracker, session)
     for slot in session.slots():
-        drop_requests(slot, _CLIENT, True)
-        drop_requests(slot, _SERVER, True)
+        drop_requests(slot, CLIENT, True)
+        drop_requests(slot, SERVER, True)
     if session.blocked_since is not None:
         end_block(session, conversation.end_ns)
     session.over = True
@@ -616,9 +570,7 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
 
 
 def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> cython.int:
-    """Frames that a side sent may be missing before a place (packet number, ts_ns), and until it is
-    heard again.
-    """
+    """Frames of a side may be missing before a place (packet number, ts_ns), until it is heard."""
     slot: ChannelSlot
     session.has_loss = True
     if session.lost_at is None:
@@ -628,7 +580,7 @@ def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> c
     if len(lost) > _MAX_LOST:
         del lost[0]
     session.missing |= 1 << side
-    if side == _SERVER:
+    if side == SERVER:
         session.blocking = _FREE
         if session.blocked_since is not None:
             session.blocked_since = session.blocked_ns = None
@@ -638,7 +590,7 @@ def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> c
         if channel is None:
             continue
         channel.declaring = None  # whose name is lost with the request that waited for it
-        if side == _CLIENT:
+        if side == CLIENT:
             channel.numbering = False
             channel.last_queue = None
         mark_uncertain(channel, side)
@@ -646,9 +598,7 @@ def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> c
 
 
 def resume_side(session: Session, side: cython.int) -> cython.int:
-    """The first method of a side after frames of it may have been missing: in them it may have
-    answered whatever stands before this method.
-    """
+    """A side's first method after a loss: before it anything may have been answered."""
     slot: ChannelSlot
     session.missing &= ~(1 << side)
     for slot in session.slots():
@@ -662,7 +612,7 @@ def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
     channel.publishes_uncertain = channel.deliveries_uncertain = True
     channel.losses += 1
     channel.midstream_confirms = None  # what was confirmed until then is unknown
-    if side == _CLIENT:
+    if side == CLIENT:
         last: cython.longlong = max(channel.last_tag, channel.deliveries.last)  # one may be cut
         channel.tag_before_loss = max(channel.tag_before_loss, last)
     else:

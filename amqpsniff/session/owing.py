@@ -169,9 +169,7 @@ def sentence(session: Any, now_ns: int | None = None) -> str | None:
 
 
 def _confirmed(session: Any) -> str:
-    """The number of publishes, where the broker answered all those of the channels that are there:
-    a client that still waits for a confirm has lost it.
-    """
+    """The number of publishes if all were answered: a client that still waits lost a confirm."""
     channels = [slot.channel for slot in session.slots() if slot.channel is not None]
     numbered = [one for one in channels if one.numbering and one.next_number > 1]
     if not numbered or any(one.unconfirmed or not one.counts_publishes() for one in numbered):
@@ -201,8 +199,7 @@ def _is_known(channel: Any) -> bool:
 
 
 def _waiting(channel: Any, side: int) -> Any:
-    """Messages of a side that wait for an answer; of AMQP 1.0 those without the receiver's
-    outcome."""
+    """Messages of a side that wait for an answer; in AMQP 1.0 for the receiver's outcome."""
     if channel.amqp10 is None:
         return (channel.publishes, channel.deliveries)[side]
     waiting = channel.amqp10.unsettled[side]

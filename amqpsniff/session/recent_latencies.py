@@ -29,16 +29,14 @@ MAX_TIMES = 4_096
 """Publishes of a joined channel whose times are remembered, in 32 kB of memory. Confirms of older
 ones are not measured."""
 
-HIGHEST_TAG = 1 << 62
+_HIGHEST = cython.declare(cython.longlong, 1 << 62)
 """Tags above are nonsense; no channel lives so long."""
 
 _MAX = cython.declare(cython.longlong, MAX_TIMES)
-_HIGHEST = cython.declare(cython.longlong, HIGHEST_TAG)
 
 
 class RecentLatencies:
-    """Times of confirms and of acknowledgements, as `counts.LatencyHistogram`; a session has its
-    own."""
+    """Times of confirms and acknowledgements: `counts.LatencyHistogram`; a session has its own."""
 
     confirms: LatencyHistogram
     acks: LatencyHistogram

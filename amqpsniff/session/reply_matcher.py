@@ -163,8 +163,7 @@ class ReplyMatcher:
         self.histograms = None
 
     def measure(self) -> None:
-        """Keep the times of replies from now on: a `counts.Histogram` for each name of a
-        request."""
+        """Keep the times of replies from now on: a `counts.Histogram` for each request by name."""
         self.histograms = {}
 
     def ask(
@@ -206,9 +205,7 @@ class ReplyMatcher:
         method: cython.int,
         side: cython.int,
     ) -> Request:
-        """The request that a method, one of `ANSWERS`, answers, whose frame then says so; None
-        where none waits for it.
-        """
+        """The request that a method of `ANSWERS` answers, noted in its frame; or None."""
         place: cython.Py_ssize_t = 0
         request: Request = None
         number: cython.longlong = frames.packet_number.values[row]

@@ -18,18 +18,16 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.rows import MessageRows
 
-MAX_ROUTES = 256
+_MAX_ROUTES = cython.declare(cython.int, 256)
 """Routes of one connection that are told apart; messages on further ones are not counted. Programs
 that make up a routing key for each message have no routes that could be judged."""
 
-MAX_OF_ALL_ROUTES = 50_000
+_MAX_OF_ALL = cython.declare(cython.longlong, 50_000)
 """The same over all connections that are open, in some 30 MB."""
 
 MAX_STEPS = 64
 """Steps of a route that are kept; of more, every other one goes, and they are twice as long."""
 
-_MAX_ROUTES = cython.declare(cython.int, MAX_ROUTES)
-_MAX_OF_ALL = cython.declare(cython.longlong, MAX_OF_ALL_ROUTES)
 _MAX_STEPS = cython.declare(cython.int, MAX_STEPS)
 _STEP_BITS = cython.declare(cython.int, 20)  # of a time in ns: the first steps take 1 ms
 
@@ -250,9 +248,7 @@ class Routes:
         return 0
 
     def _deliveries(self, exchange: cython.longlong, key: cython.longlong) -> Route:
-        """The route that codes stand for, of what the consumer gets; None where there are too
-        many.
-        """
+        """The route of codes, of what the consumer gets; None where there are too many."""
         known: cython.longlong = self.count - len(self.published)
         route: Route = self._known(self.consumer_routes, exchange, key, known)
         if route is not None and route.count == 0:

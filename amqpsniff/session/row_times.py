@@ -67,9 +67,7 @@ def frame_times(
     size: cython.longlong[::1],
     response_ns: cython.longlong[::1],
 ) -> list[Any]:
-    """(times, amounts) of frames by their sender, with their bytes, and of replies, with how long
-    they took.
-    """
+    """(times, amounts): bytes of frames by sender, and how long replies took."""
     row: cython.longlong
     sides: list = [Times(rows) for _ in (*SIDES, "replies")]
     client: Times = sides[0]

@@ -40,7 +40,7 @@ cdef class Settler:
     cdef int _conclude(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int _put_back(self, Channel channel, PendingMessage entry) except? -1
     cdef int _acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
-    cdef int finally_acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _finally_acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cpdef int recover(self, Channel channel, long long until, long long number, long long ts_ns) except? -1
     cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
     cpdef int roll_back(self, Channel channel) except? -1

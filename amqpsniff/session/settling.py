@@ -180,8 +180,7 @@ class Settler:
             times.waited_publishes += 1
         channel.unconfirmed += 1
         if channel.unconfirmed > channel.times.unconfirmed_max:
-            times = channel.own_times()
-            times.unconfirmed_max = channel.unconfirmed
+            channel.own_times().unconfirmed_max = channel.unconfirmed
         if self.outstanding >= self.most:
             channel.publishes_uncertain = True
             return self.limit_reached("outstanding")
@@ -230,7 +229,7 @@ class Settler:
         return 0
 
     def expect_return(self, channel: Channel, entry: PendingMessage) -> cython.int:
-        """A publish that the broker may give back."""
+        """A publish that the broker may return."""
         if self.outstanding >= self.most:
             return self.limit_reached("outstanding")
         self.outstanding += 1
@@ -241,9 +240,7 @@ class Settler:
         return 0
 
     def _give_up(self, entry: PendingMessage) -> cython.int:
-        """A publish was not given back for so long that it is taken for done with, or only waits
-        for its confirm.
-        """
+        """A publish was not returned for long: it is done, or only waits for its confirm."""
         if entry.number <= 0:
             self._be_done(entry)
         elif entry.may_return:
@@ -262,15 +259,16 @@ class Settler:
         number: cython.longlong,
         ts_ns: cython.longlong,
     ) -> cython.int:
-        """The broker's ack or nack; one that is `multiple` answers what waits `until` a number, all
-        of it for -1.
-        """
+        """The broker's ack or nack; a `multiple` one answers all `until` a number, or -1."""
         entry: PendingMessage
         if channel.numbering and tag >= channel.next_number:
             channel.session.has_loss = True  # its publish was captured later, or not at all
         if not channel.numbering and (tag >= channel.next_number or (multiple and tag == 0)):
             times: MessageTimes = channel.own_times()
             times.unknown_confirm_number = number
+            late: cython.bint = elapsed(times.last_publish_ns, ts_ns) >= LATE_CONFIRM_NS
+            if late and outcome == CONFIRMED and self.emitter is not None:
+                self.emitter.emit("confirmed-unknown", channel, number, ts_ns, None)
         if self.recent_latencies is not None and not channel.known and not channel.numbered:
             return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:
@@ -318,8 +316,8 @@ class Settler:
         else:
             times = channel.own_times()
             times.rejected += 1
-        if outcome != CONFIRMED and self.emitter is not None:
-            self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
+            if self.emitter is not None:
+                self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
         return self.settle(entry, outcome, number, ts_ns)
 
     def confirm_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
@@ -437,9 +435,7 @@ class Settler:
         return 0
 
     def refuse(self, channel: Channel, tag: cython.longlong) -> cython.int:
-        """The broker refused the acknowledgement of a tag, -1 where it does not say of which: that
-        one and all after it settle nothing.
-        """
+        """The broker refused the acknowledgement of a tag, -1 for any, and so all after it."""
         entry: PendingMessage
         refused: cython.Py_ssize_t = -1
         place: cython.Py_ssize_t
@@ -517,8 +513,7 @@ class Settler:
         """A client's nack or reject of a delivery that may be requeued or discarded by it."""
         entry: PendingMessage = channel.deliveries.pop(tag)
         if entry is not None:
-            self.outstanding -= 1
-            self.finally_acknowledge(channel, entry, _UNKNOWN, -1, NULL)
+            self._finally_acknowledge(channel, entry, _UNKNOWN, -1, NULL)
         return 0
 
     def _acknowledge(
@@ -534,8 +529,7 @@ class Settler:
             return 0
         if channel.tentative is not None:
             return self._settle_tentatively(channel, entry, outcome, number, ts_ns)
-        self.outstanding -= 1
-        return self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
+        return self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
 
     def _count_settled(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery does not wait any longer."""
@@ -545,7 +539,7 @@ class Settler:
                 entry.consumer.unsettled -= 1
         return 0
 
-    def finally_acknowledge(
+    def _finally_acknowledge(
         self,
         channel: Channel,
         entry: PendingMessage,
@@ -554,6 +548,7 @@ class Settler:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """A delivery is settled, outside a transaction or at its commit, perhaps unknown how."""
+        self.outstanding -= 1
         self._count_settled(channel, entry)
         return self._conclude(channel, entry, outcome, number, ts_ns)
 
@@ -602,9 +597,8 @@ class Settler:
             outcome: cython.int = REQUEUED if entry.number > channel.tag_before_loss else _UNKNOWN
             if channel.tentative is not None:
                 self._settle_tentatively(channel, entry, outcome, number, ts_ns)
-                continue
-            self.outstanding -= 1
-            self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
+            else:
+                self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
     def commit(
@@ -612,8 +606,7 @@ class Settler:
     ) -> cython.int:
         """What was noted in a transaction takes effect."""
         for entry, outcome in noted:
-            self.outstanding -= 1
-            self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
+            self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
     def roll_back(self, channel: Channel) -> cython.int:
@@ -713,9 +706,7 @@ class Settler:
         return self._close_row(entry, self._open_end(entry))
 
     def _open_end(self, entry: PendingMessage) -> cython.int:
-        """The outcome of a delivery that nothing settles: null where an acknowledgement
-        that was not captured may have.
-        """
+        """The outcome of a delivery that nothing settles; null if that may not be captured."""
         channel: Channel = entry.channel
         if not entry.wants or entry.number <= channel.doubtful_delivery():
             return _UNKNOWN

@@ -14,7 +14,7 @@ from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 
 from amqpsniff.clock import SET_BACK_NS
-from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.json_objects import read_object, table_of, text_of
 from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.spec import peer_property
 
@@ -253,27 +253,17 @@ def _said(
     """Login, products and limits from the arguments of a handshake; with packs also the framework
     and its application."""
     told, tuned = read_object(start_ok), read(tune_ok)
-    client = _table(told, "client_properties")
-    server = _table(read(start), "server_properties")
+    client = table_of(told, "client_properties")
+    server = table_of(read(start), "server_properties")
     return (
-        _text(read(opened), "virtual_host"),
-        _text(told, "mechanism"),
+        text_of(read(opened), "virtual_host"),
+        text_of(told, "mechanism"),
         *(peer_property(client, name) for name in ("product", "version", "platform")),
         peer_property(client, "connection_name"),
         *(peer_property(server, name) for name in ("product", "version")),
         *(tuned.get(name) for name in _LIMITS),
         *(() if packs is None else packs.client(client)),
     )
-
-
-def _table(arguments: Row, name: str) -> Row:
-    value = arguments.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _text(arguments: Row, name: str) -> str | None:
-    value = arguments.get(name)
-    return value if isinstance(value, str) else None
 
 
 def _known(number: int) -> int | None:

@@ -1,4 +1,3 @@
-from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.meanings cimport Note
 from amqpsniff.decode.moments cimport Moments
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
@@ -36,6 +35,7 @@ cdef class Tracker:
     cdef public object on_silence
     cdef public bint in_message_row
     cdef public long long now_row, late_row
+    cdef public Session ending
     cdef public tuple loss_moment
     cdef public FrameRows frames
     cdef public dict exchanges
@@ -52,13 +52,11 @@ cdef class Tracker:
     cdef int set_time(self, EventLog event_log, Connection connection) except? -1
     cpdef tuple now(self)
     cpdef on_connection_closed(self, Session session)
-    cdef int on_channel_closed(self, Channel channel) except? -1
-    cdef int on_connection_end(self, Session session) except? -1
     cdef int on_misplaced(self, FrameRows frames, long long row, list connections, str event) except? -1
-    cdef int on_unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
     cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
     cdef int _see_note(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, bint publish) except? -1
+    cdef _emit_message(self, str event, Channel channel, PendingMessage entry, MessageRows messages, long long row)
     cdef int _count_route(self, Channel channel, MessageRows messages, long long row, bint publish) except? -1
     cdef int _note_unfinished(self, Channel channel, MessageRows messages, long long row, int side) except? -1
     cdef int _note_bulky(
@@ -67,11 +65,9 @@ cdef class Tracker:
     cdef int _see_behind(self, Channel channel, long long number, long long ts_ns) except? -1
     cdef int _queued(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int _check_publish(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
-    cdef int _check_headers(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
     cdef int _count_exchange(self, MessageRows messages, long long row, bint publish, long long size) except? -1
     cdef public object limits
     cdef public Settler settler
-    cdef public ByteReader reader
     cdef public list open_contents
     cdef public long long consumers_known, handshakes_bytes
     cdef dict handshakes
@@ -117,7 +113,6 @@ cdef class Tracker:
     cdef int _move(self, Session session, ChannelSlot slot, int method, int side) except? -1
     cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
     cdef object _on_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, Request request)
-    cdef int _lose_publishes(self, Session session, int side) except? -1
     cdef int on_loss(self, Connection connection, int direction, object place) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection connection) except? -1

@@ -1,13 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Follows the decoder's rows in their order and fills in what became of them.
 
-One method after the other: what those that come with every message mean stands here, what the
-others change in `methods`, their states in `states`. A message's row is written when its content
-ends, its method's frame long before: the decoder numbers contents, and what is known of each of
-them is kept under that number. Rules are asked on their events, only where findings are
-wanted; with `message_log`, what takes the messages of all connections is written down there and not
-judged. State from before the capture is unknown and stays so; a loss makes unknown what it may
-have hidden.
+Methods that come with every message are handled here, all others in `methods`; `state_machine` has
+the states. A message's row is written when its content ends, its method's frame long before: the
+decoder numbers contents, and what is known of each of them is kept under that number. Rules are
+asked on their events, only where findings are wanted; with `message_log`, what takes the messages
+of all connections is written down there and not judged. State from before the capture is unknown
+and stays so; a loss makes unknown what it may have hidden.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from array import array
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative
-from cython.cimports.amqpsniff.decode.codes import INCOMPLETE, TRUNCATED
+from cython.cimports.amqpsniff.decode.codes import HEARTBEAT, INCOMPLETE, METHOD, TRUNCATED
 from cython.cimports.amqpsniff.decode.meanings import Note
 from cython.cimports.amqpsniff.decode.method_layout import (
     CUT,
@@ -29,7 +28,7 @@ from cython.cimports.amqpsniff.decode.method_layout import (
     SEND,
 )
 from cython.cimports.amqpsniff.decode.moments import Moments
-from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.octets import code_of
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.null import NULL
@@ -144,6 +143,7 @@ from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.owing import silence_before
 from amqpsniff.session.rules.occasions import (
+    BEATS,
     OLDEST,
     PAUSED_NS,
     PROVISIONAL,
@@ -175,17 +175,14 @@ if TYPE_CHECKING:
 
 _NONE = cython.declare(tuple, ())
 
-
 MAX_TRACE_FORMATS = 8
 """Sets of conventions of tracing that are remembered of a connection: a program has one or two."""
 
 
-LOOKED_FIRST, LOOKED_EACH = 32, 128
-"""Of publishes with values of `packs.catalogue.SAMPLED` on a connection rules look at so many, and
-then at one in so many: a client that leaks a context or counts wrong goes on with it."""
-
-_LOOKED_FIRST = cython.declare(cython.longlong, LOOKED_FIRST)
-_LOOKED_EACH = cython.declare(cython.longlong, LOOKED_EACH)
+_LOOKED_FIRST = cython.declare(cython.longlong, 32)
+_LOOKED_EACH = cython.declare(cython.longlong, 128)
+"""Of publishes with values of `packs.catalogue.SAMPLED` on a connection rules look at the first 32,
+and then at one in 128: a client that leaks a context or counts wrong goes on with it."""
 
 
 def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
@@ -238,8 +235,6 @@ _MAX_ALIKE_BYTES = cython.declare(cython.int, 1_024)
 # Contents after which it is worth while to forget those that have their rows.
 _MANY_OPENED = cython.declare(cython.int, 4_096)
 
-_METHOD_FRAME = cython.declare(cython.int, 1)
-_HEARTBEAT = cython.declare(cython.int, 8)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
@@ -460,6 +455,7 @@ class Tracker:
     in_message_row: cython.bint
     now_row: int
     late_row: int
+    ending: Session
     loss_moment: tuple[Any, ...]
     limits: Any
     consumers_known: int
@@ -497,7 +493,6 @@ class Tracker:
     routes_known: list[Any]
     exchange_counts: IntView
     settler: Settler
-    reader: ByteReader
     open_contents: list[Any]
     handshakes: dict[Any, Any]
     batch_words: Vocabularies
@@ -547,7 +542,7 @@ class Tracker:
         self.frames = None
         self.captures = []
         self.now_row = -1
-        self.loss_moment = None
+        self.ending = self.loss_moment = None
         self.words = None
         self.exchanges = {}
         self.exchange_counts = array("q")
@@ -557,7 +552,6 @@ class Tracker:
         self.max_all_handshakes_bytes = self.limits.facts
         self.settler = Settler(self.limits)
         self.settler.emitter = self if self.rules_enabled else None
-        self.reader = ByteReader()
         self.amqp10 = Amqp10Tracker(self, self.settler, asked)
         self.consumers_known = 0
         self.handshakes_bytes = 0
@@ -723,7 +717,7 @@ class Tracker:
         now: cython.longlong = frames.ts_ns.values[row]
         if connection.session is None or now == NULL:
             return 0
-        if frames.frame_type.values[row] == _HEARTBEAT:
+        if frames.frame_type.values[row] == HEARTBEAT:
             return 0
         silence = silence_before(connection.session, frames.packet_number.values[row], now)
         if silence is not None:
@@ -933,12 +927,12 @@ class Tracker:
             ):  # the channel.open that it answers is missing
                 self.on_loss(session.connection, session.connection.client_direction, (0, NULL))
                 capture, ts_ns = self.capture_of(frames, row), frames.ts_ns.values[row]
-                channel = reopen_channel(self, session, slot, capture, ts_ns)
+                channel = reopen_channel(self, slot, capture, ts_ns)
             if handler is not None and not (
                 side == 0 and channel.broker_discards and self.discarded[method]
             ):
                 frame = frame_of(self.names[method], frames, row)
-                subject = handler(self, slot, channel, frame, request)
+                subject = handler(self, channel, frame, request)
         if self.rules_enabled:
             if frame is None:
                 frame = frame_of(self.names[method], frames, row)
@@ -955,18 +949,13 @@ class Tracker:
             lose_frames(session, side, place)
             if side == 1:
                 self._lose_refusals(session)
-            self._lose_publishes(session, side)
+            message_log: MessageLog = self.dated_log(session)
+            if message_log is not None:
+                message_log.lose(session, side)
+            elif self.recent_publishes is not None:
+                self.recent_publishes.lose(session.number, side)
             if self.rules_enabled:
                 self.emit_connection("frames-lost", session, None, None, {"side": side})
-        return 0
-
-    def _lose_publishes(self, session: Session, side: cython.int) -> cython.int:
-        """Frames of a side may be missing: publishes, or what the broker said of some."""
-        message_log: MessageLog = self.dated_log(session)
-        if message_log is not None:
-            message_log.lose(session, side)
-        elif self.recent_publishes is not None:
-            self.recent_publishes.lose(session.number, side)
         return 0
 
     def _lose_refusals(self, session: Session) -> cython.int:
@@ -980,6 +969,7 @@ class Tracker:
     def end(self, connection: Connection) -> cython.int:
         """A connection is over, or the capture is: what is open stays as it is."""
         session: Session = connection.session or self._begin(connection)
+        self.ending = session
         if self.rules_enabled:
             tcp = connection.conversation
             if connection.last_capture is not None:
@@ -991,13 +981,16 @@ class Tracker:
         if connection.is_amqp10:
             self.amqp10.end(session)
         end_connection(self, session)
-        self.on_connection_end(session)
+        if self.message_log is not None:
+            self.message_log.end(session)
+        if self.link_recorder is not None:
+            self.link_recorder.end(session)
         if session.routes is not None:
             session.routes.forget()
         self.slots -= session.slot_count
         if self.wants_connections:
             self.connections.append(connection_values(session, self.packs))
-        connection.session = None
+        connection.session = self.ending = None
         for known in session.handshake.values():
             self.forget(known)
         return 0
@@ -1008,7 +1001,8 @@ class Tracker:
             number = channel.closed_packet_number
             self.emit("channel-ends", channel, number, channel.end_ns, {}, _channel_bits(channel))
         self.settler.finish(channel)
-        self.on_channel_closed(channel)
+        if self.message_log is not None:
+            self.dated_log(channel.session).close(channel)
         self.consumers_known -= len(channel.by_tag)
         if self.wants_channels:
             self.channels.append(channel_values(channel))
@@ -1092,9 +1086,7 @@ class Tracker:
         row: cython.longlong,
         kind: cython.int,
     ) -> Channel:
-        """The channel of a method that carries content: a new one where deliveries begin again with
-        the first tag after a loss.
-        """
+        """The channel of a method with content: a new one where tags begin again after a loss."""
         channel: Channel = slot.channel
         if channel is None:
             channel = self.proved_channel(session, slot, frames, row)
@@ -1102,7 +1094,7 @@ class Tracker:
         came: cython.bint = kind == DELIVER or kind == GET_OK
         if came and 0 <= tag <= channel.last_tag == channel.tag_before_loss:
             ts_ns = frames.ts_ns.values[row]
-            return reopen_channel(self, session, slot, self.capture_of(frames, row), ts_ns)
+            return reopen_channel(self, slot, self.capture_of(frames, row), ts_ns)
         return channel
 
     def begin_message(
@@ -1113,9 +1105,7 @@ class Tracker:
         row: cython.longlong,
         kind: cython.int,
     ) -> Any:
-        """A method that carries content; gives what its message's row needs: its entry, or only
-        its channel.
-        """
+        """A method with content; gives what its message's row needs: its entry, or its channel."""
         channel: Channel = self.carrier(session, slot, frames, row, kind)
         entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
@@ -1204,9 +1194,7 @@ class Tracker:
     def _is_after_end(
         self, session: Session, channel: Channel, entry: PendingMessage
     ) -> cython.bint:
-        """True if TCP is known to have ended and the publish may be later: a whole batch of packets
-        is read before its frames are followed.
-        """
+        """True if TCP has ended and the publish may be later: frames follow a batch of packets."""
         connection: Connection = session.connection
         tcp = connection.conversation
         if tcp.ended is None:
@@ -1298,24 +1286,23 @@ class Tracker:
         """A method on a number that is not open: its beginning was not seen, or never was."""
         channel: Channel = begin_channel(session, slot, self.capture_of(frames, row), None)
         if self.rules_enabled:
-            self.on_unopened(frames, row, channel)
+            number: cython.longlong = frames.packet_number.values[row]
+            ts_ns: cython.longlong = frames.ts_ns.values[row]
+            self.emit("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
         return channel
 
     # messages, from their methods to their rows
 
     def remember(self, name: str, octets: bytes, whole: cython.bint) -> HandshakeArguments:
-        """What was `HandshakeArguments` in a handshake; most connections say what others said
-        before."""
+        """The arguments of a method of a handshake; connections that say the same share them."""
         latest: list[Any] = self.handshakes.setdefault(name, [])
         known: HandshakeArguments
         for known in latest:
             if known.json == octets and known.whole == whole:
                 break
         else:
-            if (
-                len(octets) > self.max_handshake_bytes
-                or self.handshakes_bytes >= self.max_all_handshakes_bytes
-            ):
+            is_full: cython.bint = self.handshakes_bytes >= self.max_all_handshakes_bytes
+            if is_full or len(octets) > self.max_handshake_bytes:
                 self.settler.limit_reached("handshakes")
                 return HandshakeArguments(b"", False)
             known = HandshakeArguments(octets, whole)
@@ -1328,7 +1315,7 @@ class Tracker:
         return known
 
     def forget(self, known: HandshakeArguments) -> cython.int:
-        """A connection that said so is over."""
+        """A connection with these arguments is over."""
         known.uses -= 1
         if known.uses == 0:
             self.handshakes_bytes -= len(known.json)
@@ -1348,10 +1335,9 @@ class Tracker:
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
         if self.link_recorder is not None:
-            if self.link_recorder.written is not None:
-                self.set_time(
-                    self.link_recorder.written, connections[messages.connection.values[row]]
-                )
+            written: EventLog = self.link_recorder.written
+            if written is not None:
+                self.set_time(written, connections[messages.connection.values[row]])
             self.link_recorder.observe(messages, row, connections)
         self.in_message_row = False
         return 0
@@ -1405,10 +1391,8 @@ class Tracker:
         words: Vocabularies = messages.vocabularies
         batch: cython.longlong = self.batch_of(words)
         if consumer.batch != batch:
-            octets: bytes = consumer.queue.encode()
-            self.reader.read_from(octets)
             consumer.batch = batch
-            consumer.code = self.reader.code_in(words.queue, 0, len(octets))
+            consumer.code = code_of(words.queue, consumer.queue.encode())
         messages.queue.values[row] = consumer.code
         return 0
 
@@ -1481,6 +1465,10 @@ class Tracker:
             sent = session.last_sent = LastSent()
         sent.note(kind, method, number)
         if channel == 0:
+            if frames.frame_type.values[row] == HEARTBEAT:
+                since, beats = session.memory.get(BEATS, (NULL, 0))
+                beats = beats + 1 if since == session.last_server_ns else 1
+                session.memory[BEATS] = session.last_server_ns, beats
             return 0
         if slot is None or slot.number != channel:
             slot = session.slot(channel)
@@ -1622,12 +1610,6 @@ class Tracker:
             frames.ts_ns.values[row],
         )
 
-    def on_channel_closed(self, channel: Channel) -> cython.int:
-        """Write down that a channel is over."""
-        if self.message_log is not None:
-            self.dated_log(channel.session).close(channel)
-        return 0
-
     def on_connection_closed(self, session: Session) -> None:
         """A connection was closed."""
         if self.link_recorder is not None:
@@ -1635,20 +1617,8 @@ class Tracker:
 
     def on_reset(self, connection: Any) -> None:
         """TCP had a RST on a connection, None for one that is over, or went on after one."""
-        if (
-            self.link_recorder is not None
-            and connection is not None
-            and connection.session is not None
-        ):
-            self.link_recorder.close(connection.session)
-
-    def on_connection_end(self, session: Session) -> cython.int:
-        """Write down that a connection is over."""
-        if self.message_log is not None:
-            self.message_log.end(session)
-        if self.link_recorder is not None:
-            self.link_recorder.end(session)
-        return 0
+        if connection is not None and connection.session is not None:
+            self.on_connection_closed(connection.session)
 
     def begin_finish(self) -> None:
         """There are no more packets: the end brings about what comes until `finish`."""
@@ -1672,13 +1642,6 @@ class Tracker:
         self.emit_connection(event, connection.session, number, ts_ns, self._describe(frames, row))
         return 0
 
-    def on_unopened(self, frames: FrameRows, row: cython.longlong, channel: Channel) -> cython.int:
-        """Ask the rules about a method on a channel that is not open."""
-        number: cython.longlong = frames.packet_number.values[row]
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
-        self.emit("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
-        return 0
-
     def _describe(self, frames: FrameRows, row: cython.longlong) -> dict[Any, Any]:
         """Facts of a method that is out of place."""
         return {
@@ -1695,9 +1658,7 @@ class Tracker:
         row: cython.longlong,
         size: cython.longlong,
     ) -> cython.int:
-        """Count a message's bytes, and ask the rules about messages that stand out; `size` is what
-        its header announces.
-        """
+        """Count a message's bytes, ask rules about what stands out; `size`: as its header says."""
         publish: cython.bint = entry is None or entry.kind == PUBLISH
         sent: cython.longlong = messages.sent(row)
         times: MessageTimes = channel.own_times()
@@ -1736,14 +1697,13 @@ class Tracker:
         elif messages.redelivered.values[row] != 1:
             self._queued(channel, messages, row)
         if size > self.large:
-            facts = {"entry": entry, "rows": messages, "row": row}
-            self.emit("large", channel, number, ts_ns, facts)
+            self._emit_message("large", channel, entry, messages, row)
         if messages.redelivered.values[row] == 1:
             times.redelivered += 1
-            facts = {"entry": entry, "rows": messages, "row": row}
-            self.emit("redelivered", channel, number, ts_ns, facts)
+            self._emit_message("redelivered", channel, entry, messages, row)
         if messages.headers.has(row):
-            self._check_headers(channel, entry, messages, row)
+            for event in notable_headers(messages.headers, row):
+                self._emit_message(event, channel, entry, messages, row)
         if publish:
             return self._check_publish(channel, entry, messages, row)
         if size >= BULKY_BYTES:
@@ -1753,9 +1713,21 @@ class Tracker:
         if channel.session.pending_rpcs > 0 and (
             messages.correlation_id.has(row) or messages.status.values[row] == TRUNCATED
         ):
-            facts = {"entry": entry, "rows": messages, "row": row}
-            self.emit("answered", channel, number, ts_ns, facts)
+            self._emit_message("answered", channel, entry, messages, row)
         return 0
+
+    def _emit_message(
+        self,
+        event: str,
+        channel: Channel,
+        entry: PendingMessage,
+        messages: MessageRows,
+        row: cython.longlong,
+    ) -> None:
+        """Ask the rules about a message."""
+        facts = {"entry": entry, "rows": messages, "row": row}
+        number: cython.longlong = messages.packet_number.values[row]
+        self.emit(event, channel, number, messages.ts_ns.values[row], facts)
 
     def _see_note(
         self,
@@ -1765,9 +1737,7 @@ class Tracker:
         row: cython.longlong,
         publish: cython.bint,
     ) -> cython.int:
-        """Count a message that carries a trace's context, or could; ask the rules about what packs
-        say that stands out.
-        """
+        """Count a message with or without a trace's context; ask rules about what packs say."""
         session: Session = channel.session
         note: Note = None
         if messages.notes is not None:
@@ -1822,7 +1792,7 @@ class Tracker:
             frames.connection.values[after - 1] == messages.connection.values[row]
             and frames.channel.values[after - 1] == messages.channel.values[row]
             and frames.sender.values[after - 1] == side
-            and frames.frame_type.values[after - 1] == _METHOD_FRAME
+            and frames.frame_type.values[after - 1] == METHOD
             and frames.packet_number.values[after - 1] != number
         ):
             channel.unfinished = None
@@ -1889,8 +1859,7 @@ class Tracker:
         frames: FrameRows = self.frames
         requires: cython.longlong = messages.ended_at.values[row]
         if messages.reply_to.values[row] >= 0 and messages.correlation_id.has(row):
-            facts = {"entry": entry, "rows": messages, "row": row}
-            self.emit("called", channel, number, ts_ns, facts)
+            self._emit_message("called", channel, entry, messages, row)
         if messages.status.values[row] == INCOMPLETE:
             if channel.unfinished is not None:
                 facts = {"rows": messages, "row": row, "took_ns": None}
@@ -1903,16 +1872,6 @@ class Tracker:
                     self.emit("paused", channel, number, ts_ns, facts)
                 elif took - ts_ns > self.stalled:
                     self.emit("half-sent", channel, number, ts_ns, facts)
-        return 0
-
-    def _check_headers(
-        self, channel: Channel, entry: PendingMessage, messages: MessageRows, row: cython.longlong
-    ) -> cython.int:
-        """Ask the rules about headers that stand out."""
-        for event in notable_headers(messages.headers, row):
-            facts = {"entry": entry, "rows": messages, "row": row}
-            number: cython.longlong = messages.packet_number.values[row]
-            self.emit(event, channel, number, messages.ts_ns.values[row], facts)
         return 0
 
     def _count_exchange(
@@ -1937,9 +1896,7 @@ class Tracker:
         return 0
 
     def count_exchanges(self) -> Any:
-        """Enter the tallies so far in `exchanges`: name → publishes and their bytes, deliveries
-        and theirs.
-        """
+        """Enter the tallies in `exchanges`: name → publishes, their bytes, deliveries, theirs."""
         code: cython.Py_ssize_t
         for code in range(len(self.exchange_counts) // 4):
             counts = list(self.exchange_counts[4 * code : 4 * code + 4])

@@ -32,10 +32,8 @@ from amqpsniff.session.table_rows import Rows
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import (
     FINDINGS,
-    FRAMES,
     LINKED,
     MEANINGS,
-    MESSAGES,
     OUTCOME,
     PROCESSES,
     schema_of,
@@ -72,7 +70,8 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
 class _Words:
     """The strings that the codes of a column stand for, each once.
 
-    A dictionary that had a string twice would be written to Parquet as if it were none. `places`
+    A dictionary that had a string twice would be written to Parquet as if it were none, or with
+    bytes behind it that nobody wrote. `places`
     are other codes in place of the column's, None where those are right.
     """
 
@@ -140,13 +139,7 @@ class _Columns:
         if name in self._vocabularies:
             return self._coded(name, storage, bitmap, nulls)
         if name in self._words:
-            if nulls == self._rows:
-                return self._nulls(_ENCODED)
-            words = self._words[name]
-            if words.places is not None:
-                storage = bitmaps.recoded(storage, self._rows, words.places)
-            codes = self._array(pa.int32(), storage, bitmap, nulls)
-            return pa.DictionaryArray.from_arrays(codes, words.strings, safe=False)
+            return self._said(self._words[name], storage, bitmap, nulls)
         if name == "timestamp":
             storage = bitmaps.microseconds(storage, self._rows)
         elif kind == pa.bool_():
@@ -165,10 +158,21 @@ class _Columns:
         if nulls == self._rows:
             return self._nulls(_ENCODED)
         vocabulary = self._vocabularies[name]
-        offsets, octets = vocabulary.entries()
-        strings = _array(pa.string(), vocabulary.count, 0, None, offsets, octets)
+        entries = vocabulary.entries()
+        if entries is None:
+            return self._said(_Words(vocabulary.texts()), storage, bitmap, nulls)
+        strings = _array(pa.string(), vocabulary.count, 0, None, *entries)
         codes = self._array(pa.int32(), storage, bitmap, nulls)
         return pa.DictionaryArray.from_arrays(codes, strings, safe=False)
+
+    def _said(self, words: _Words, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
+        """A column of codes of words."""
+        if nulls == self._rows:
+            return self._nulls(_ENCODED)
+        if words.places is not None:
+            storage = bitmaps.recoded(storage, self._rows, words.places)
+        codes = self._array(pa.int32(), storage, bitmap, nulls)
+        return pa.DictionaryArray.from_arrays(codes, words.strings, safe=False)
 
     def _take(self, source: str, column: Any) -> tuple[Any, Any, int]:
         """Storage, bitmap and number of nulls of a column of numbers."""
@@ -205,6 +209,7 @@ def _batch(
     captures: Sequence[str],
     method_names: Sequence[str] = (),
 ) -> pa.RecordBatch:
+    """Rows of frames or messages, or some columns of them; strings that repeat are encoded."""
     ids, clients, servers = zip(*connections, strict=True) if connections else ((), (), ())
     words = _WORDS | {
         "capture": _Words(captures),
@@ -217,27 +222,6 @@ def _batch(
     columns = _Columns(rows, words)
     arrays = [columns.make(field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
-
-
-def frame_batch(
-    frames: FrameRows,
-    connections: Connections,
-    captures: Sequence[str],
-    method_names: Sequence[str],
-    schema: pa.Schema = FRAMES,
-) -> pa.RecordBatch:
-    """The `frames` table's rows, or some columns of them; strings that repeat are encoded."""
-    return _batch(schema, frames, connections, captures, method_names)
-
-
-def message_batch(
-    messages: MessageRows,
-    connections: Connections,
-    captures: Sequence[str],
-    schema: pa.Schema = MESSAGES,
-) -> pa.RecordBatch:
-    """The `messages` table's rows, or some columns of them; strings that repeat are encoded."""
-    return _batch(schema, messages, connections, captures)
 
 
 def settled_columns(rows: FrameRows | MessageRows, schema: pa.Schema) -> dict[str, pa.Array]:
@@ -300,10 +284,10 @@ def _integers(values: Iterable[int | None], kind: pa.DataType) -> pa.Array:
     return _array(kind, len(listed), nulls, bitmap, numbers)
 
 
-def integer_array(storage: bytearray, rows: int, kind: pa.DataType | None = None) -> pa.Array:
-    """An array of the first rows of `Integers`, of any kind of 64 bits, without copying them."""
+def integer_array(storage: bytearray, rows: int) -> pa.Array:
+    """An array of the first rows of `Integers`, without copying them."""
     bitmap, nulls = bitmaps.of_integers(storage, rows)
-    return _array(kind or pa.int64(), rows, nulls, bitmap, storage)
+    return _array(pa.int64(), rows, nulls, bitmap, storage)
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -395,7 +379,7 @@ class Maker:
             return record_batch(taken, self.schema)
         frames, messages, connections, captures, method_names = taken
         if self.table == "frames":
-            batch = frame_batch(frames, connections, captures, method_names, self.schema)
+            batch = _batch(self.schema, frames, connections, captures, method_names)
         else:
-            batch = message_batch(messages, connections, captures, self.schema)
+            batch = _batch(self.schema, messages, connections, captures)
         return batch if self.encoded else plain(batch)

@@ -27,7 +27,7 @@ from amqpsniff.tables.values import json_text, python_values
 FIRST_BYTES = 1 << 16
 
 KEPT_BYTES = 1 << 22
-"""The buffer for lines is made anew when a line made it larger than this."""
+"""The buffer for lines is replaced when a line made it larger than this."""
 
 
 class Writer:

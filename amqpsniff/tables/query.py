@@ -94,8 +94,7 @@ Parameters: TypeAlias = "Sequence[Any] | Mapping[str, Any] | None"
 """Values of a statement's parameters."""
 
 Opened = Callable[[Collection[str]], Iterable[pa.RecordBatch]]
-"""Reads a table anew: given the names of columns, batches of those in the table's order, encoded
-or not."""
+"""Reads a table: from names of columns, batches of those in the table's order, encoded or not."""
 
 
 class Filter:

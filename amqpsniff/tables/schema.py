@@ -228,9 +228,9 @@ JSON_COLUMNS: Final = frozenset(("arguments", "headers", "annotations", "filter"
 """String columns that hold one JSON object each."""
 
 
-ROWS_FORM: Final = 4
+ROWS_FORM: Final = 5
 """Number of the rows that captures give: raised whenever rows, columns or findings of any capture
-change. An archive whose tables were made under another number is decoded anew."""
+change, or the layout of archives. An archive that was made under another is decoded anew."""
 
 
 def schema_of(table: str, *, everything: bool = False) -> pa.Schema:

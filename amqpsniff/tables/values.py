@@ -99,7 +99,7 @@ def values(batch: Any, name: str) -> list[Any]:
     if isinstance(batch, PlainRows):
         return batch.cells[name]
     column = batch.column(name)
-    return _decoded(column, _dictionary(column))
+    return _decoded(column, texts_of(column))
 
 
 def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
@@ -107,7 +107,7 @@ def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
     batch may hold every connection of a capture. Repeated strings are one object.
     """
     names = batch.schema.names
-    dictionaries = [_dictionary(column) for column in batch.columns]
+    dictionaries = [texts_of(column) for column in batch.columns]
     for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
         columns = batch.slice(begin, ROWS_AT_ONCE).columns
         cells = map(_decoded, columns, dictionaries)
@@ -115,7 +115,7 @@ def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
             yield dict(zip(names, row, strict=True))
 
 
-def _dictionary(column: Any) -> list[Any] | None:
+def texts_of(column: Any) -> list[Any] | None:
     """The texts that the codes of a column stand for; None for a column without codes."""
     dictionary = getattr(column, "dictionary", None)
     return None if dictionary is None else dictionary.to_pylist()

@@ -4,10 +4,11 @@
 is still open. Time is the packets' own; what is missing is a gap, never an error.
 """
 
+from .codes import CLOSE, DATA, GAP, OPEN
 from .conversation import Conversation
 from .limits import Limits
 from .reassembly import Reassembler
-from .stream import CLOSE, DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch, TcpFinding
+from .stream import PLACE_FIELDS, StreamBatch, TcpFinding
 
 __all__ = [
     "CLOSE",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv6Address
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import MASK
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.zero_window import zero_window
 
@@ -39,7 +40,6 @@ _HOSTS: dict[bytes, str] = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-_MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 
 @cython.cclass
@@ -271,16 +271,12 @@ class Conversation:
 
     @property
     def owed(self) -> tuple[bool, bool]:
-        """True if more was sent than was handed on, by direction: as held bytes or as
-        acknowledgements show.
-        """
+        """True if held bytes or acknowledgements show more than was handed on, by direction."""
         return _owes(self.first), _owes(self.second)
 
     @property
     def unacknowledged(self) -> tuple[bool, bool]:
-        """True if bytes were sent that the other side's last packet does not acknowledge, by
-        direction.
-        """
+        """True if bytes sent are not acknowledged by the other side's last packet, by direction."""
         return _waits(self.first), _waits(self.second)
 
     @property
@@ -384,7 +380,7 @@ def _resent(half: HalfStream) -> Any:
 @cython.cfunc
 def _start(half: HalfStream) -> Any:
     """The sequence number of a half-stream's first byte."""
-    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & _MASK
+    return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & MASK
 
 
 @cython.cfunc

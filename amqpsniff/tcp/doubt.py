@@ -9,17 +9,8 @@ since, or the conversation is over. A rare path, so plain Python.
 
 from __future__ import annotations
 
+from .codes import ACK, MASK, RST, SYN
 from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, KeptSegment
-
-SYN = 2
-RST = 4
-ACK = 16
-MASK = 0xFFFFFFFF
-
-CERTAIN, AHEAD, OUTSIDE = range(3)
-"""Where a RST is: at the next byte or where its receiver may expect it; beyond that, within a
-window, so that segments are missing from the capture or TCP sends a challenge ACK; outside the
-window."""
 
 
 class Doubt:

@@ -14,8 +14,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 import cython
-
-from .limits import NO_TIME
+from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from .limits import Limits
 
 LARGEST_PACKET = 65_535
-_NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 
 class Whole(NamedTuple):
@@ -184,9 +182,9 @@ class Fragments:
     @cython.exceptval(-1, check=True)
     def _expire(self, ts_ns: cython.longlong) -> cython.int:
         partial: _Partial
-        while ts_ns != _NO_TIME and self.partials:
+        while ts_ns != NO_TIME and self.partials:
             partial = self.partials[next(iter(self.partials))]
-            if partial.first_ns != _NO_TIME and ts_ns - partial.first_ns <= self.most_ns:
+            if partial.first_ns != NO_TIME and ts_ns - partial.first_ns <= self.most_ns:
                 return 0
             self._drop()
         return 0

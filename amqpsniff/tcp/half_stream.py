@@ -19,10 +19,22 @@ which sees both directions. This module knows neither the other one nor the conv
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import (
+    CONFLICT,
+    DATA,
+    GAP,
+    HISTORY_CONFLICT,
+    HISTORY_SAME_PACKET,
+    MASK,
+    OUT_OF_ORDER,
+    RANGE32,
+    RETRANSMITTED,
+    SAME_PACKET,
+    SIGN32,
+)
+from cython.cimports.amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
 from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
-
-from .limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,43 +42,20 @@ if TYPE_CHECKING:
 
     from amqpsniff.byteorder import IntView
 
-DATA = cython.declare(cython.int, 1)
-GAP = cython.declare(cython.int, 2)
-
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-_RANGE32 = cython.declare(cython.longlong, 1 << 32)
-_SIGN32 = cython.declare(cython.longlong, 1 << 31)
-
-# What `place` found; the first two exclude each other. Out of order is what comes after bytes that
-# follow it.
-RETRANSMITTED = cython.declare(cython.int, 1)
-SAME_PACKET = cython.declare(cython.int, 2)
-OUT_OF_ORDER = cython.declare(cython.int, 4)
-CONFLICT = cython.declare(cython.int, 8)
-
-HISTORY_SAME_PACKET = cython.declare(cython.int, 1)
-HISTORY_CONFLICT = cython.declare(cython.int, 2)
-
 # What `Held.add` found.
 ADDED = cython.declare(cython.int, 1)
 DIFFERS = cython.declare(cython.int, 2)
 
-_RECORD_BYTES = cython.declare(cython.longlong, HELD_SEGMENT_BYTES)
-_NO_TIME = cython.declare(cython.longlong, NO_TIME)
-_NEVER = cython.declare(cython.longlong, NEVER)
-
 
 def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
     """The time `wait_ns` after `ts_ns`; `NEVER` when that has no time or does not fit."""
-    if ts_ns == _NO_TIME or ts_ns >= _NEVER - wait_ns:
-        return _NEVER
+    if ts_ns == NO_TIME or ts_ns >= NEVER - wait_ns:
+        return NEVER
     return ts_ns + wait_ns
 
 
 class HoldingPool:
-    """Bytes that all half-streams together hold back, the most that each of them may hold, the
-    limits of all, and what they hand on to and are compared with.
-    """
+    """What all half-streams hold back together, their limits, writer and history."""
 
     writer: EventWriter
     history: History
@@ -267,7 +256,7 @@ class Held:
             self.begin -= 1
             index = self.begin
             self.pieces[index] = piece
-        self._account(len(piece.octets) + _RECORD_BYTES)
+        self._account(len(piece.octets) + HELD_SEGMENT_BYTES)
         return cython.cast(cython.int, index)
 
     def _account(self, octets: cython.longlong) -> cython.int:
@@ -283,7 +272,7 @@ class Held:
         if self.begin * 2 >= len(self.pieces):
             del self.pieces[: self.begin]
             self.begin = 0
-        self._account(-len(piece.octets) - _RECORD_BYTES)
+        self._account(-len(piece.octets) - HELD_SEGMENT_BYTES)
         return piece
 
 
@@ -388,7 +377,7 @@ class HalfStream:
         self.waiting_until = self.forsaken = -1
         self.waiting_acked = self.absent = 0
         self.deadline_segments = self.deadline_ns = 0
-        self.linger_ns = _NEVER
+        self.linger_ns = NEVER
         self.linger_turn = 0
         self.strange = 0
         self.strange_seq = 0
@@ -419,7 +408,7 @@ class HalfStream:
     def ahead(self, seq: cython.longlong) -> cython.longlong:
         """How far `seq` is beyond the byte waited for; negative when before it."""
         distance: cython.longlong = (seq - self.next_seq) & MASK
-        return distance - _RANGE32 if distance >= _SIGN32 else distance
+        return distance - RANGE32 if distance >= SIGN32 else distance
 
     def possible(self, seq: cython.longlong) -> cython.bint:
         """True if a segment can lie at `seq`, given where the half-stream is."""

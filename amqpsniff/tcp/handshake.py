@@ -11,14 +11,25 @@ that have an open one, only a segment whose payload and numbers show that they a
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import (
+    ACK,
+    ANOTHER,
+    BEGINS,
+    MASK,
+    MAY_BEGIN,
+    NONE,
+    OPEN,
+    OURS,
+    RST,
+    SYN,
+)
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
+from cython.cimports.amqpsniff.tcp.limits import MIN_JUMP
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
-
-from .limits import MIN_JUMP as _MIN_JUMP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,25 +37,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.byteorder import IntView
 
-OPEN = cython.declare(cython.int, 0)
-
-SYN = cython.declare(cython.int, 2)
-RST = cython.declare(cython.int, 4)
-ACK = cython.declare(cython.int, 16)
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-
-# Whether a SYN belongs to the conversation that is open, to a new one, or to none.
-OURS = cython.declare(cython.int, 0)
-ANOTHER = cython.declare(cython.int, 1)
-NONE = cython.declare(cython.int, 2)
-
-# What `begins_anew` says.
-BEGINS = cython.declare(cython.int, 1)
-MAY_BEGIN = cython.declare(cython.int, 2)
-
-# See `amqpsniff.tcp.limits`.
-MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
 
 def opened(

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Packets to TCP segments: one row of `FIELDS` integers per segment.
+"""Packets to TCP segments: one row of `SEGMENT_FIELDS` integers per segment.
 
 Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find
 the TCP header of all other packets. What is not a followed TCP segment is counted and left. A
@@ -13,6 +13,15 @@ from array import array
 
 import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
+from cython.cimports.amqpsniff.tcp.codes import (
+    MALFORMED,
+    NO_WINDOW,
+    NOT_TCP,
+    QUOTED,
+    SEGMENT_FIELDS,
+    TCP,
+    UNREACHABLE,
+)
 from cython.cimports.amqpsniff.tcp.layers import Layers
 from cython.cimports.amqpsniff.tcp.link import link_place
 
@@ -23,29 +32,6 @@ from .fragments import Fragments
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-# Columns of a segment's row:
-#  0 packet           row of the packet in its batch
-#  1 a_high, 2 a_low  source address, 128 bits in two signed halves (IPv4: 0 and 32 bits)
-#  3 b_high, 4 b_low  destination address
-#  5 ports            IP version << 32 | source port << 16 | destination port
-#  6 seq, 7 ack, 8 flags, and 256 where the window is 0
-#  (of ICMP that quotes a segment: flags 512, the code of ICMP as ack, and no payload)
-#  9 source           -1: the payload is in the batch's bytes, else an index into `extra`
-# 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
-# 13 seen             bytes of packets captured so far, with this one
-# 14 identification   of the IP packet; -1 in IPv6, which has none
-SEGMENT_FIELDS = 15
-FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
-
-NO_WINDOW = cython.declare(cython.int, 256)
-UNREACHABLE = 512
-_UNREACHABLE = cython.declare(cython.int, UNREACHABLE)
-
-TCP = cython.declare(cython.int, 6)
-NOT_TCP = cython.declare(cython.int, -2)
-MALFORMED = cython.declare(cython.int, -3)
-QUOTED = cython.declare(cython.int, -4)
 
 
 @cython.cfunc
@@ -115,7 +101,7 @@ class HeaderParser:
         return self.layers.unread
 
     def segments(self) -> Any:
-        """The rows written by the last `parse`, row after row of `FIELDS` integers."""
+        """The rows written by the last `parse`, row after row of `SEGMENT_FIELDS` integers."""
         return self.rows
 
     def skip(self, octets: cython.longlong) -> None:
@@ -206,7 +192,7 @@ class HeaderParser:
                 flags = view[at + 13]
                 if stop - at >= 16 and view[at + 15] == 0 and view[at + 14] == 0:
                     flags |= NO_WINDOW
-                if row + FIELDS > len(table):
+                if row + SEGMENT_FIELDS > len(table):
                     raise IndexError("no room for a row")
                 table[row] = packet
                 table[row + 1] = a_high
@@ -223,14 +209,14 @@ class HeaderParser:
                 table[row + 12] = wire_stop - payload
                 table[row + 13] = seen
                 table[row + 14] = identification
-                row += FIELDS
+                row += SEGMENT_FIELDS
             if layers.source >= 0:
                 layers.leave(payload >= 0)
                 view = block
         self.seen = seen
         if batch.passed is not None:
             self._pass(batch.passed, begin, end, row)
-        return row // FIELDS
+        return row // SEGMENT_FIELDS
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -245,7 +231,7 @@ class HeaderParser:
         at: cython.longlong
         packet: cython.longlong = begin
         octets: cython.longlong = 0
-        for at in range(0, stop, FIELDS):
+        for at in range(0, stop, SEGMENT_FIELDS):
             while packet <= self.table[at]:
                 octets += passed[packet]
                 packet += 1
@@ -261,7 +247,7 @@ class HeaderParser:
         """Room for `rows` rows."""
         if rows > self.capacity:
             self.capacity = rows
-            self.rows = array("q", [0]) * (rows * FIELDS)
+            self.rows = array("q", [0]) * (rows * SEGMENT_FIELDS)
             self.table = self.rows
         return self.table
 
@@ -300,18 +286,18 @@ class HeaderParser:
         ports: cython.longlong = u32(layers.octets, at)
         if self.filtered and not (self.followed[ports >> 16] or self.followed[ports & 0xFFFF]):
             return 0
-        if row + FIELDS > len(table):
+        if row + SEGMENT_FIELDS > len(table):
             raise IndexError("no room for a row")
         table[row] = packet
         table[row + 1], table[row + 2] = layers.a_high, layers.a_low
         table[row + 3], table[row + 4] = layers.b_high, layers.b_low
         table[row + 5] = layers.family << 32 | ports
         table[row + 6] = u32(layers.octets, at + 4)
-        table[row + 7], table[row + 8] = layers.reason, _UNREACHABLE
+        table[row + 7], table[row + 8] = layers.reason, UNREACHABLE
         table[row + 9], table[row + 10] = -1, at
         table[row + 11] = table[row + 12] = 0
         table[row + 13], table[row + 14] = seen, -1
-        return FIELDS
+        return SEGMENT_FIELDS
 
     @cython.cfunc
     @cython.inline

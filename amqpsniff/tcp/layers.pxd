@@ -12,7 +12,7 @@ cdef class Layers:
     cdef int _icmp(self, int unreachable) except? -9
     cdef int _ipv4(self) except? -9
     cdef int _ipv6(self) except? -9
-    cdef int _extension(self, long long unit, long long base) except? -9
+    cdef int _extension(self, long long unit) except? -9
     cdef int _fragment_header(self) except? -9
     cdef int _fragment(
         self, int protocol, long long identification, long long offset, bint last

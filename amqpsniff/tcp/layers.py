@@ -20,6 +20,20 @@ enough, and `reason` is its code.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import (
+    IPV4,
+    IPV6,
+    MALFORMED,
+    MAX_LAYERS,
+    NOT_TCP,
+    PLACE_BITS,
+    PLACE_MASK,
+    QUOTED,
+    RANGE32,
+    SIGN32,
+    TCP,
+    UNREAD,
+)
 from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, udp_place
 
 TYPE_CHECKING = False
@@ -27,17 +41,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.byteorder import ByteView
-
-# IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound keeps
-# a packet of nothing but headers from costing more than its neighbours.
-MAX_LAYERS = cython.declare(cython.int, 32)
-
-IPV4 = cython.declare(cython.int, 0x0800)
-IPV6 = cython.declare(cython.int, 0x86DD)
-PLACE_BITS = cython.declare(cython.int, 40)
-PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
-
-UNREAD = cython.declare(cython.longlong, -2)
 
 _PORTS = cython.declare(
     dict,
@@ -58,15 +61,7 @@ _PORTS = cython.declare(
 _PROTOCOLS = cython.declare(dict, {50: "IPsec", 108: "IPComp", 115: "L2TP"})
 """Tunnels that are not read, by IP protocol."""
 
-_RANGE32 = cython.declare(cython.longlong, 1 << 32)
-_SIGN32 = cython.declare(cython.longlong, 1 << 31)
-
-# How the layers of a packet end.
-TCP = cython.declare(cython.int, 6)
 WAITING = cython.declare(cython.int, -1)
-NOT_TCP = cython.declare(cython.int, -2)
-MALFORMED = cython.declare(cython.int, -3)
-UNREACHABLE = cython.declare(cython.int, -4)
 
 
 @cython.cfunc
@@ -88,9 +83,9 @@ def _u32(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython
 @cython.exceptval(-2, check=True)
 def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
     high: cython.longlong = _u32(octets, at)
-    if high >= _SIGN32:
-        high -= _RANGE32
-    return high * _RANGE32 + _u32(octets, at + 4)
+    if high >= SIGN32:
+        high -= RANGE32
+    return high * RANGE32 + _u32(octets, at + 4)
 
 
 class Layers:
@@ -167,9 +162,9 @@ class Layers:
         if kind == 44:
             return self._fragment_header()
         if kind == 51:
-            return self._extension(4, 8)
+            return self._extension(4)
         if kind in (0, 43, 60, 135, 139, 140):
-            return self._extension(8, 8)
+            return self._extension(8)
         if kind == 1:
             return self._icmp(3)
         if kind == 58:
@@ -197,7 +192,7 @@ class Layers:
             kind = self._ipv6()
         elif _u16(self.octets, at + 14) & 0x3FFF == 0:  # no fragment
             kind = self._ipv4()
-        return UNREACHABLE if kind == TCP and self.end - self.at >= 8 else NOT_TCP
+        return QUOTED if kind == TCP and self.end - self.at >= 8 else NOT_TCP
 
     def _ipv4(self) -> cython.int:
         at: cython.longlong = self.at
@@ -247,12 +242,12 @@ class Layers:
         self.at = at + 40
         return self.octets[at + 6]
 
-    def _extension(self, unit: cython.longlong, base: cython.longlong) -> cython.int:
-        """An extension header: next header, length in `unit` bytes beyond the first `base`."""
+    def _extension(self, unit: cython.longlong) -> cython.int:
+        """An extension header: next header, length in units of so many bytes beyond the first 8."""
         at: cython.longlong = self.at
         if self.end - at < 2:
             return MALFORMED
-        self.at = at + base + self.octets[at + 1] * unit
+        self.at = at + 8 + self.octets[at + 1] * unit
         return self.octets[at]
 
     def _fragment_header(self) -> cython.int:

@@ -20,22 +20,17 @@ counted as not IP.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, PLACE_BITS, PLACE_MASK, UNREAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from amqpsniff.byteorder import ByteView
 
 NOT_IP = cython.declare(cython.longlong, -1)
-# The place below a tunnel's header that is not read.
-UNREAD = cython.declare(cython.longlong, -2)
-PLACE_BITS = cython.declare(cython.int, 40)
-PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 
 # A real packet has a handful; the bound keeps a crafted one from costing more than its neighbours.
 MAX_TAGS = cython.declare(cython.int, 16)
 
-IPV4 = cython.declare(cython.int, 0x0800)
-IPV6 = cython.declare(cython.int, 0x86DD)
 ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
 MPLS = cython.declare(cython.int, 0x8847)
 MPLS_UPSTREAM = cython.declare(cython.int, 0x8848)

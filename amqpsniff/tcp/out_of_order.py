@@ -23,14 +23,11 @@ from collections import deque
 
 import cython
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, Piece, later, piece_of
-
-from .limits import NEVER
+from cython.cimports.amqpsniff.tcp.limits import NEVER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_NEVER = cython.declare(cython.longlong, NEVER)
 
 NOTHING = cython.declare(cython.longlong, -1)
 """What a hole acknowledges."""
@@ -56,10 +53,10 @@ class Deadlines:
         """Forget all."""
         self.heap = []
         self.queue = deque()
-        self.last_ns = -_NEVER
+        self.last_ns = -NEVER
         self.made = 0
-        self.pending_ns = _NEVER
-        self.next_ns = _NEVER
+        self.pending_ns = NEVER
+        self.next_ns = NEVER
         return 0
 
     def expect(self, pending_ns: cython.longlong) -> cython.int:
@@ -76,7 +73,7 @@ class Deadlines:
         self, half: HalfStream, deadline_ns: cython.longlong, conversations: cython.longlong
     ) -> cython.int:
         """Look at a half-stream at a time; `conversations` are open."""
-        if deadline_ns < _NEVER:
+        if deadline_ns < NEVER:
             self.made += 1
             heapq.heappush(self.heap, (deadline_ns, self.made, half))
             if len(self.heap) > 4 * conversations + SPARE_DEADLINES:
@@ -88,7 +85,7 @@ class Deadlines:
         """Look at a half-stream at its `linger_ns`, unless its conversation ends before."""
         if half.linger_ns < self.last_ns:
             return self.add(half, half.linger_ns, conversations)
-        if half.linger_ns < _NEVER:
+        if half.linger_ns < NEVER:
             self._forget_closed()
             self.made += 1
             half.linger_turn = self.made
@@ -115,7 +112,7 @@ class Deadlines:
 
     def _earliest(self) -> cython.longlong:
         half: HalfStream
-        found: cython.longlong = self.heap[0][0] if self.heap else _NEVER
+        found: cython.longlong = self.heap[0][0] if self.heap else NEVER
         if self.queue:
             half = self.queue[0]
             found = min(found, half.linger_ns)
@@ -349,7 +346,7 @@ def _watch(
         half.deadline_ns = later(ts_ns, half.pool.limits.acked_hole_ns)
     elif end >= 0:
         half.waiting_until = max(end, half.held.end() if half.held is not None else -1)
-        half.deadline_segments = _NEVER
+        half.deadline_segments = NEVER
         half.deadline_ns = later(ts_ns, half.pool.limits.unacked_hole_ns)
     return half.waiting_until >= 0
 
@@ -411,7 +408,7 @@ def flush(
     seen: cython.longlong,
 ) -> cython.int:
     """The conversation is over: give up every hole, and what was acknowledged but not seen."""
-    half.forsaken = other.forsaken = _NEVER
+    half.forsaken = other.forsaken = NEVER
     release(half, other, -1, 0, seen)
     half.end(number, ts_ns)
     other.end(number, ts_ns)

@@ -16,17 +16,13 @@ packets keep their IP header.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, PLACE_BITS, PLACE_MASK
 from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, link_place, udp_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PLACE_BITS = cython.declare(cython.int, 40)
-PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
-MAX_LAYERS = cython.declare(cython.int, 32)  # as in `layers`
-IPV4 = cython.declare(cython.int, 0x0800)
-IPV6 = cython.declare(cython.int, 0x86DD)
 ARP = cython.declare(cython.int, 0x0806)
 ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
 NSH = cython.declare(cython.int, 0x894F)
@@ -148,11 +144,12 @@ class PacketRewriter:
         elif kept:
             self._link_addresses(link_type, 0)
         if link_type == LINK_ETHERNET and end >= 14 and self._u16(12) == ARP:
-            kept = self._arp(14, end)
+            kept = self._arp(end)
         self._blank(kept, end)
 
-    def _arp(self, at: int, end: int) -> int:
+    def _arp(self, end: int) -> int:
         """ARP of Ethernet and IPv4; the position behind what is kept of it."""
+        at = 14
         if end - at < _ARP_BYTES or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
             return at
         if self.addresses is not None:

@@ -13,10 +13,12 @@ from array import array
 from ipaddress import ip_address
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import CHUNK, SEGMENT_FIELDS, UNREACHABLE
+from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 from .fragments import Fragments
-from .headers import SEGMENT_FIELDS, UNREACHABLE, HeaderParser
-from .limits import NO_TIME, Limits
+from .headers import HeaderParser
+from .limits import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,20 +30,11 @@ COLUMN_NAMES = (
     "number", "ts_ns", "start", "captured", "original", "link_type", "passed", "order_ns"
 )  # fmt: skip
 
-_NO_TIME = cython.declare(cython.longlong, NO_TIME)
-
 MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 _FIRST = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _SECOND = cython.declare(cython.ulonglong, 0xC2B2AE3D27D4EB4F)
 _THIRD = cython.declare(cython.ulonglong, 0x165667B19E3779F9)
-
-# Columns of a segment's row (named in `amqpsniff.tcp.headers`).
-FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
-_UNREACHABLE = cython.declare(cython.int, UNREACHABLE)
-
-# Packets whose headers are read at once.
-CHUNK = cython.declare(cython.longlong, 1024)
 
 # Marks whose answer is remembered, so that nearly every packet is spared a look into a set or a
 # dict: 256 KiB.
@@ -272,13 +265,13 @@ class Dealer:
             if columns.ts_ns[packet] > self.latest:
                 self.latest = columns.ts_ns[packet]
             bucket = ALL if loose else NONE
-            if at < count * FIELDS and rows[at] == packet:
+            if at < count * SEGMENT_FIELDS and rows[at] == packet:
                 if rows[at + 9] < 0:
                     mark = mark_of(
                         rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5]
                     )
                     bucket = self.buckets.number(mark)
-                at += FIELDS
+                at += SEGMENT_FIELDS
             if bucket >= 0:
                 self._put(bucket, columns, octets, packet)
             elif bucket == ALL:
@@ -363,7 +356,7 @@ class Survey:
         self.marks = Marks(lambda mark: places.setdefault(mark, len(places)))
         self.table = self.counts = array("q", [0]) * 64
         self.packets = self.segments = 0
-        self.first = self.least = self.last = _NO_TIME
+        self.first = self.least = self.last = NO_TIME
 
     def feed(self, batch: Any) -> None:
         """Count the packets of a `PacketBatch`."""
@@ -389,9 +382,9 @@ class Survey:
         ts_ns: cython.longlong
         for row in range(begin, end):
             ts_ns = times[row]
-            if ts_ns == _NO_TIME:
+            if ts_ns == NO_TIME:
                 continue
-            if self.first == _NO_TIME:
+            if self.first == NO_TIME:
                 self.first = self.least = self.last = ts_ns
             elif ts_ns > self.last:
                 self.last = ts_ns
@@ -414,12 +407,12 @@ class Survey:
         rows = segments()
         self.segments += count
         for row in range(count):
-            at = row * FIELDS
+            at = row * SEGMENT_FIELDS
             mark = mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
             place = self.marks.number(mark)
             if place >= len(self.table):
                 self.table = self.counts = self.counts + array("q", [0]) * len(self.counts)
-            if rows[at + 8] & _UNREACHABLE:
+            if rows[at + 8] & UNREACHABLE:
                 self.segments -= 1
             self.table[place] += captured[rows[at]]
         return 0
@@ -448,7 +441,7 @@ class Survey:
     @property
     def times(self) -> tuple[int | None, int | None, int | None]:
         """First, earliest and latest time; null where no packet has one."""
-        if self.first == _NO_TIME:
+        if self.first == NO_TIME:
             return None, None, None
         return self.first, self.least, self.last
 

@@ -23,7 +23,20 @@ from array import array
 from collections.abc import Iterable
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import (
+    ACK,
+    CHUNK,
+    DATA,
+    FIN,
+    MASK,
+    NO_WINDOW,
+    RST,
+    SEGMENT_FIELDS,
+    SYN,
+    UNREACHABLE,
+)
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.limits import MAX_DELAY_NS, MIN_DELAY_NS, PROMPT_NS
 from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
 from cython.cimports.amqpsniff.tcp.partition import Partition, mark_of
 from cython.cimports.amqpsniff.tcp.retransmissions import History
@@ -32,9 +45,8 @@ from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
 
-from . import limits as bounds
 from .fragments import Fragments
-from .headers import SEGMENT_FIELDS, UNREACHABLE, HeaderParser
+from .headers import HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
 
@@ -42,31 +54,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DATA = cython.declare(cython.int, 1)
-ACK = cython.declare(cython.int, 16)
-SPECIAL = cython.declare(cython.int, 256 | 16 | 7)  # no window, ACK, SYN, FIN, RST
-_UNREACHABLE = cython.declare(cython.int, UNREACHABLE)
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+SPECIAL = cython.declare(cython.int, NO_WINDOW | ACK | SYN | FIN | RST)
 
 NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
-
-# Packets whose headers are read at once: their rows (120 bytes each) stay in the second-level
-# cache.
-CHUNK = cython.declare(cython.longlong, 1024)
-
-# Columns of a segment's row (named in `amqpsniff.tcp.headers`).
-FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 # Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all,
 # of which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set
 # of addresses gains nothing.
 CELLS = cython.declare(cython.longlong, 16_384)
 CELL = cython.declare(cython.longlong, 6)
-
-# See there.
-MIN_DELAY_NS = cython.declare(cython.longlong, bounds.MIN_DELAY_NS)
-MAX_DELAY_NS = cython.declare(cython.longlong, bounds.MAX_DELAY_NS)
-PROMPT_NS = cython.declare(cython.longlong, bounds.PROMPT_NS)
 
 # Events made ready beside one for each packet.
 SPARE_EVENTS = cython.declare(cython.longlong, 8)
@@ -291,10 +287,10 @@ class Reassembler:
         first: cython.longlong
         others: cython.longlong = 0
         share: Partition = self.share
-        if count * FIELDS > len(rows) or len(cache) < CELLS * CELL:
+        if count * SEGMENT_FIELDS > len(rows) or len(cache) < CELLS * CELL:
             raise IndexError("rows that are not there")
         for row in range(count):
-            at = row * FIELDS
+            at = row * SEGMENT_FIELDS
             with cython.boundscheck(False):  # the row is there
                 packet = rows[at]
                 a_high, a_low = rows[at + 1], rows[at + 2]
@@ -312,7 +308,7 @@ class Reassembler:
             if share is not None and not share.number(mark_of(a_high, a_low, b_high, b_low, ports)):
                 others += 1
                 continue
-            if flags & _UNREACHABLE:
+            if flags & UNREACHABLE:
                 others += 1
                 slow_path.note_unreachable(rows, at)
                 continue

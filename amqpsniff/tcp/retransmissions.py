@@ -13,16 +13,14 @@ from array import array
 from collections import deque
 
 import cython
-
-from .limits import NO_TIME
+from cython.cimports.amqpsniff.tcp.codes import HISTORY_CONFLICT, HISTORY_SAME_PACKET
+from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.byteorder import IntView
-
-_NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 # Rows of the ring: more than `Limits.history_bytes` of captured packets of 512 bytes.
 ROWS = cython.declare(cython.longlong, 16_384)
@@ -38,9 +36,6 @@ TS_NS = 6
 IDENTIFICATION = 7
 NUMBER = 8
 FIELDS = cython.declare(cython.longlong, 9)
-
-SAME_PACKET = cython.declare(cython.int, 1)
-CONFLICT = cython.declare(cython.int, 2)
 
 
 class History:
@@ -154,8 +149,10 @@ class History:
     ) -> cython.int:
         """Hold a segment against the chain that ends in row `last`.
 
-        Gives `CONFLICT` if bytes it has in common with one of them differ, plus `SAME_PACKET` if
-        it is another copy of one of them.
+        Gives `HISTORY_CONFLICT` if bytes it has in common with one of them differ, plus
+        `HISTORY_SAME_PACKET` if it is another copy of one of them. Farther back than is remembered
+        it is a copy, too, if its identification is before that of the newest: what is sent again
+        comes after it.
         """
         result: cython.int = 0
         number: cython.longlong = last
@@ -164,6 +161,8 @@ class History:
         stop: cython.longlong
         there: cython.longlong
         _step: cython.longlong
+        forgotten: cython.bint = True
+        newest: cython.longlong = -1
         self.sent_number = self.sent_ns = -1
         for _step in range(self.segments):
             if number < 0 or number + ROWS < self.head:
@@ -171,14 +170,17 @@ class History:
             row = (number & (ROWS - 1)) * FIELDS
             if seen - self.table[row + 5] > self.octets:
                 break
+            if newest < 0:
+                newest = self.table[row + 7]
             number = self.table[row]
             there = self.table[row + 3]
             if there == offset and self.table[row + 4] == length:
                 if self.copies(self.table[row + 7], self.table[row + 6], ts_ns):
-                    result |= SAME_PACKET
+                    result |= HISTORY_SAME_PACKET
             first = max(offset, there)
             stop = min(offset + length, there + self.table[row + 4])
             if stop <= offset:
+                forgotten = False
                 break  # it was delivered before these bytes, and so were all before it
             if first < stop:
                 self.sent_number, self.sent_ns = self.table[row + 8], self.table[row + 6]
@@ -187,7 +189,10 @@ class History:
                 old = block[there : there + stop - first]
                 there = position + first - offset
                 if old != octets[there : there + stop - first]:
-                    result |= CONFLICT
+                    result |= HISTORY_CONFLICT
+        if forgotten and self.sent_number < 0 and self.identification > 0 and newest > 0:
+            if 0 < (newest - self.identification) & 0xFFFF < 0x8000:
+                result |= HISTORY_SAME_PACKET
         return result
 
 
@@ -195,7 +200,7 @@ class History:
 @cython.exceptval(-1, check=True)
 def _near(a: cython.longlong, b: cython.longlong, distance: cython.longlong) -> cython.int:
     """True if two times, if known, lie within `distance`; halved, so that nothing overflows."""
-    if a == _NO_TIME or b == _NO_TIME:
+    if a == NO_TIME or b == NO_TIME:
         return 0
     if a < b:
         a, b = b, a

@@ -15,6 +15,27 @@ from array import array
 
 import cython
 from cython.cimports.amqpsniff.tcp import out_of_order
+from cython.cimports.amqpsniff.tcp.codes import (
+    ACK,
+    AHEAD,
+    ANOTHER,
+    CERTAIN,
+    CLOSE,
+    CONFLICT,
+    FIN,
+    LIMIT,
+    MASK,
+    MAY_BEGIN,
+    NO_WINDOW,
+    NONE,
+    OUT_OF_ORDER,
+    OUTSIDE,
+    RETRANSMITTED,
+    RST,
+    SAME_PACKET,
+    SEGMENT_FIELDS,
+    SYN,
+)
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
 from cython.cimports.amqpsniff.tcp.handshake import (
@@ -25,6 +46,7 @@ from cython.cimports.amqpsniff.tcp.handshake import (
     may_open,
     opened,
 )
+from cython.cimports.amqpsniff.tcp.limits import NEVER
 from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
 from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
@@ -33,13 +55,8 @@ from cython.cimports.amqpsniff.tcp.zero_window import update_window
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
-from .doubt import AHEAD as _AHEAD
-from .doubt import CERTAIN as _CERTAIN
-from .doubt import OUTSIDE as _OUTSIDE
 from .doubt import Another, Reset
-from .headers import SEGMENT_FIELDS
 from .late_handshake import KeptSegment, PendingConversations, begins
-from .limits import NEVER
 from .resent import Resent
 from .stream import TcpFinding
 
@@ -49,43 +66,18 @@ if TYPE_CHECKING:
 
     from amqpsniff.byteorder import IntView
 
-CLOSE = cython.declare(cython.int, 3)
-
-FIN = cython.declare(cython.int, 1)
-SYN = cython.declare(cython.int, 2)
-RST = cython.declare(cython.int, 4)
-
 MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
 """Bytes that a RST may show to be missing: some devices reset with any number, a real one is
 within a window of the last byte that was captured."""
-ACK = cython.declare(cython.int, 16)
-NO_WINDOW = cython.declare(cython.int, 256)
-
-RETRANSMITTED = cython.declare(cython.int, 1)
-SAME_PACKET = cython.declare(cython.int, 2)
-OUT_OF_ORDER = cython.declare(cython.int, 4)
-CONFLICT = cython.declare(cython.int, 8)
-LIMIT = cython.declare(cython.int, 16)
-ANOTHER = cython.declare(cython.int, 1)
-NONE = cython.declare(cython.int, 2)
-MAY_BEGIN = cython.declare(cython.int, 2)
-
-CERTAIN = cython.declare(cython.int, _CERTAIN)
-AHEAD = cython.declare(cython.int, _AHEAD)
-OUTSIDE = cython.declare(cython.int, _OUTSIDE)
-
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 _ROW = array("q", [0]) * SEGMENT_FIELDS
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-_NEVER = cython.declare(cython.longlong, NEVER)
 
 
 class Segment:
     """A segment, and where it belongs.
 
-    `octets`: the block of packets. `rows`, `at`: its row, see `tcp.headers`, from which `seq`,
+    `octets`: the block of packets. `rows`, `at`: its row, see `codes`, from which `seq`,
     `ack`, `flags` and `length` are. `half`: its half-stream, `other` the other one of its
     conversation. `seq` is where its payload begins once a SYN was looked at.
     """
@@ -277,7 +269,7 @@ class SlowPath:
         place: cython.longlong
         row = _ROW[:]
         kept: cython.longlong[::1] = row
-        for place in range(FIELDS):
+        for place in range(SEGMENT_FIELDS):
             kept[place] = rows[at + place]
         return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.serial)
 
@@ -342,7 +334,7 @@ class SlowPath:
         """
         conversation: Conversation
         left: cython.longlong = most
-        self.expire(_NEVER - 1)
+        self.expire(NEVER - 1)
         while self.pending:
             self._enter(self.pending.queue[0])
         while self.table.open and left:  # to close one may open another
@@ -635,7 +627,7 @@ class SlowPath:
         """The conversation went on after a RST."""
         reset = conversation.reset
         half: HalfStream = conversation.second if reset.side else conversation.first
-        half.linger_ns = _NEVER
+        half.linger_ns = NEVER
         conversation.reset = None
         conversation.reset_ns = -1
         self.writer.resets.append(half.index >> 1)
@@ -768,7 +760,7 @@ class SlowPath:
         if half.fin_acked and other.fin_acked:
             conversation.over_ns = ts_ns
             return self._close(conversation, number, ts_ns, 1)
-        if not conversation.lingers and half.linger_ns == other.linger_ns == _NEVER:
+        if not conversation.lingers and half.linger_ns == other.linger_ns == NEVER:
             conversation.lingers = True
             half.linger_ns = later(ts_ns, self.linger)
             self.deadlines.linger(half, self.table.open)

@@ -19,17 +19,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import DATA, GAP
 
 from amqpsniff.columns import NUMBER_MASK, room_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from amqpsniff.byteorder import IntView
-
-OPEN = 0
-DATA = 1
-GAP = 2
-CLOSE = 3
 
 PLACE_FIELDS = 6
 """Integers of a segment's place, see `Reassembler.take_places`."""

@@ -14,10 +14,10 @@ from array import array
 from heapq import nsmallest
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import MASK, SIGN32
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
-
-from .limits import MIN_JUMP as _MIN_JUMP
+from cython.cimports.amqpsniff.tcp.limits import MIN_JUMP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
-
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
-_SIGN32 = cython.declare(cython.longlong, 1 << 31)
-
-# See `amqpsniff.tcp.limits`.
-MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
 # Conversations that are looked up at once to make room for others: to look takes a ms for each
 # thousand that are open, and what is found is kept.
@@ -244,7 +238,7 @@ class ConversationTable:
         if syn:
             return seq == isn
         expected = record.back_next_seq if back else record.next_seq
-        if isn >= 0 and (isn - seq) & MASK < _SIGN32 and seq != isn:
+        if isn >= 0 and (isn - seq) & MASK < SIGN32 and seq != isn:
             return False  # before its first byte
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
@@ -257,7 +251,7 @@ class ConversationTable:
             return False
         back = key_of(rows, at) != record.key
         ahead = (rows[at + 6] - (record.back_next_seq if back else record.next_seq)) & MASK
-        return MIN_JUMP <= ahead < _SIGN32
+        return MIN_JUMP <= ahead < SIGN32
 
     def least_active(self) -> Conversation:
         """The open conversation that has been quiet for the longest time.

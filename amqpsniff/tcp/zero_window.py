@@ -14,19 +14,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.tcp.codes import MASK
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
-
-from .limits import NO_TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
-_NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 
 class ZeroWindow(NamedTuple):
@@ -92,7 +90,7 @@ def _with(half: HalfStream, seq: cython.longlong, end_ns: cython.longlong) -> An
         end_ns = seen_ns
     since: cython.longlong = shut_ns
     lasted: cython.longlong = 0
-    if since != _NO_TIME and end_ns > since:
+    if since != NO_TIME and end_ns > since:
         lasted = end_ns - since
     if half.shuts is None:
         return ZeroWindow(shut_number, shut_ns, 1, lasted, lasted)

@@ -464,7 +464,7 @@ class TlsConversation:
             if way.mode != DEAF:
                 self._take(way, header, payload, number, ts_ns)
 
-    def cut_short(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
+    def cut_short(self, way: Direction, kind: int, text: bytes) -> None:
         """The beginning of a record that is not encrypted, or has no keys yet."""
         if way.encrypted or kind == DATA:
             if self.state != SEALED:
@@ -581,7 +581,7 @@ class TlsConversation:
         kind = pieces[0][1][0]
         protection = way.protection
         if protection is None:
-            self.cut_short(way, kind, pieces[0][1][HEADER:], number, ts_ns)
+            self.cut_short(way, kind, pieces[0][1][HEADER:])
             return
         sequence = way.sequence
         way.sequence += 1

@@ -35,8 +35,7 @@ CERTIFICATE, SERVER_KEY_EXCHANGE, CERTIFICATE_REQUEST, CERTIFICATE_VERIFY = 11, 
 CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 16, 20, 24
 
 MAX_TRANSCRIPT_BYTES = 1 << 17
-"""Bytes of messages kept for the extended master secret: a chain of certificates has some
-thousand."""
+"""Bytes of messages kept for the extended master secret; certificates have some thousand."""
 
 
 @cython.cclass

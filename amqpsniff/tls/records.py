@@ -41,9 +41,7 @@ class RecordClaim(NamedTuple):
 
 
 class FirstRecord(NamedTuple):
-    """The first encrypted record of a direction: its payload's size, its end in the stream, its
-    packet, and how many bytes had come the other way.
-    """
+    """The first encrypted record: size, end in the stream, packet, bytes of the other way."""
 
     size: int
     end: int

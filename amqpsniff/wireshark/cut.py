@@ -25,10 +25,10 @@ from amqpsniff.errors import UsageError
 from amqpsniff.findings.catalogue import kind_of
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
+from amqpsniff.tcp.codes import DATA, SEGMENT_FIELDS
 from amqpsniff.tcp.fragments import Fragments
-from amqpsniff.tcp.headers import SEGMENT_FIELDS, HeaderParser
+from amqpsniff.tcp.headers import HeaderParser
 from amqpsniff.tcp.limits import Limits
-from amqpsniff.tcp.stream import DATA
 from amqpsniff.wireshark.copying import PacketCopier
 
 if TYPE_CHECKING:

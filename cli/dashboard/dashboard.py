@@ -45,7 +45,7 @@ NAMES = {
 class Keyboard:
     """The keys of the terminal: standard input, or where that is something else its terminal.
 
-    `descriptor` is null where there is none: then nobody presses anything.
+    `descriptor` is None without a terminal: no keys are read then.
     """
 
     def __init__(self) -> None:

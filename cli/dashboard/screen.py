@@ -55,9 +55,7 @@ _SIDES = (
 
 
 def line(width: int, *parts: Part) -> Text:
-    """Parts with a dot between them; those that are empty, and for which there is no room, are left
-    out.
-    """
+    """Parts with a dot between them, without empty ones and those for which there is no room."""
     shown = Text()
     for part in parts:
         words, style = part if isinstance(part, tuple) else (part, "")
@@ -130,10 +128,13 @@ def names(picture: Picture, width: int, lines: int) -> list[Text]:
     """Exchanges, keys and queues with the highest rates, side by side below a blank line."""
     tables = (picture.exchanges, picture.keys, picture.queues)
     shown = []
+    several = len({row["vhost"] for rows in tables for row in rows}) > 1
     for (_, key, rated), rows in zip(_PANELS, tables, strict=True):
         write = queue_name if key == "queue" else name
         ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 2]
-        shown.append([(write(row[key]), often(row[rated])) for row in ranked])
+        vhosts = [f" ({name(row['vhost'])})" if several else "" for row in ranked]
+        named = map(str.__add__, (write(row[key]) for row in ranked), vhosts)
+        shown.append([*zip(named, (often(row[rated]) for row in ranked), strict=True)])
     widths = _widths(shown, width)
     columns: list[list[Text]] = []
     for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
@@ -248,9 +249,7 @@ class Screen:
     # above
 
     def _head(self, width: int) -> Iterator[Text]:
-        """Six lines: the capture, what is published, what is delivered, what is open, found and
-        sent, the verdict, the views.
-        """
+        """Six lines: capture, published, delivered, open and found and sent, verdict, views."""
         picture = self._picture
         dropped = picture.dropped
         yield line(

@@ -31,7 +31,7 @@ _HANGING = 1e12
 """Added to the seconds of a connection that hangs, which sorts it before the busy ones."""
 
 TICK_SECONDS = 1.0
-"""How often rates are taken anew."""
+"""How often rates are measured."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Picture:
         capture: What is captured.
         seconds: Since the run began.
         packets: Packets taken.
-        dropped: Packets that the kernel dropped; null where nobody counts.
+        dropped: Packets that the kernel dropped; None for files and pipes.
         written: Bytes of the file that packets go to; null for none.
         trouble: Why packets are not written any more; empty while they are.
         open, ended: Connections.
@@ -107,7 +107,7 @@ class Pictures:
         now = time.monotonic()
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
-            figures.tick()
+            figures.tick(watch.quiet_ns())
             self.operations.tick(now)
             self._verdict = self._judge()
         statistics = watch.source.statistics()
@@ -156,9 +156,7 @@ def _introduced(row: Row) -> Row:
 
 
 def _connection(row: Row) -> Row:
-    """A connection with what it is sorted by: those that hang come first, the longest before. The
-    row itself, of which there may be thousands.
-    """
+    """A connection with its sort key: those that hang come first. The row is not copied."""
     messages = row["published_per_s"] + row["delivered_per_s"]
     waits = row["hangs_s"]
     row["messages_per_s"] = messages

@@ -86,7 +86,7 @@ class View:
     Attributes:
         name: What it is called.
         columns: Of each the key of the row, the heading with the marks of `Grid`, and how its
-            value is written.
+            value is written. Virtual hosts that tell names apart are there if there are several.
         sorts: Keys that rows may be sorted by, the usual one first.
         key: What of a row tells it from all others.
     """
@@ -107,9 +107,11 @@ class View:
 
     def grid(self, rows: list[Row], chosen: int | None) -> Grid:
         """Rows as a table, one of them marked."""
-        grid = Grid(" |" + "|".join(heading for _, heading, _ in self.columns))
+        several = "vhost" not in self.key or len({row["vhost"] for row in rows}) > 1
+        columns = [one for one in self.columns if one[0] != "vhost" or several]
+        grid = Grid(" |" + "|".join(heading for _, heading, _ in columns))
         for at, row in enumerate(rows):
-            cells: list[Any] = [_cell(row, key, write) for key, _, write in self.columns]
+            cells: list[Any] = [_cell(row, key, write) for key, _, write in columns]
             if "severity" in row:
                 cells = [Words(cell, row["severity"]) for cell in cells]
             elif row.get("waits"):
@@ -164,23 +166,30 @@ CLIENTS = View(
      "received_per_s", "sent_per_s", "label"),
     ("connection_id",),
 )  # fmt: skip
-EXCHANGES = View("exchanges", (("exchange", "=exchange", name), *_NAMED), _BY_RATE, ("exchange",))
+_VHOST = ("vhost", "=vhost", text)
+EXCHANGES = View(
+    "exchanges",
+    (_VHOST, ("exchange", "=exchange", name), *_NAMED),
+    _BY_RATE,
+    ("vhost", "exchange"),
+)
 KEYS = View(
     "keys",
-    (("exchange", "=exchange", name), ("routing_key", "=routing key", name), *_NAMED),
+    (_VHOST, ("exchange", "=exchange", name), ("routing_key", "=routing key", name), *_NAMED),
     _BY_RATE,
-    ("exchange", "routing_key"),
+    ("vhost", "exchange", "routing_key"),
 )
 QUEUES = View(
     "queues",
     (
+        _VHOST,
         ("queue", "=queue", queue_name),
         ("delivered_per_s", ">dlv/s", often),
         ("bytes_per_s", ">bytes", flow),
         ("delivered", ">delivered", number),
     ),
     ("delivered_per_s", "bytes_per_s", "delivered", "queue"),
-    ("queue",),
+    ("vhost", "queue"),
 )
 FINDINGS = View(
     "findings",
@@ -239,9 +248,9 @@ OPERATIONS = View(
 
 FILTERS: dict[str, dict[str, tuple[str, ...]]] = {
     "clients": {"client": ("label", "client", "product"), "user": ("user",), "vhost": ("vhost",)},
-    "exchanges": {"exchange": ("exchange",)},
-    "keys": {"exchange": ("exchange",), "routing_key": ("routing_key",)},
-    "queues": {"queue": ("queue",)},
+    "exchanges": {"exchange": ("exchange",), "vhost": ("vhost",)},
+    "keys": {"exchange": ("exchange",), "routing_key": ("routing_key",), "vhost": ("vhost",)},
+    "queues": {"queue": ("queue",), "vhost": ("vhost",)},
     "findings": {"client": ("who", "client")},
 }
 """Filters by name that rows of a view can fulfil: the columns of which one has to match."""

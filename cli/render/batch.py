@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console, Group
@@ -18,6 +19,7 @@ from amqpsniff.wire_text import harmless
 
 from ..entry import tell
 from ..output import Output
+from .clock import zoned
 from .grid import Grid
 from .text import Words, folded
 
@@ -170,16 +172,23 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     marks = [_mark(cells, at) for at, cells in enumerate(zip(*rows, strict=True))]
     names = [name.replace("_", " ") for name in report["columns"]]
     grid = Grid("|".join(map(str.__add__, marks, names)))
+    times = [name in report["times"] for name in report["columns"]]
     for row in rows:
-        grid.add(*map(harmless, row))
+        cells = [_local(cell) if time else cell for cell, time in zip(row, times, strict=True)]
+        grid.add(*map(harmless, cells))
     left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
     unseen = ", ".join(grid.left_out(output.room))
-    left += [f"without {unseen}"] if unseen else []
+    left += [f"left out for want of width: {unseen}"] if unseen else []
     lines = list(grid.lines(output.room, output.paint))
     if left:
-        note = f"({'; '.join(left)}: see reports/{report['report']}.csv)"
+        note = f"({'; '.join(left)}; see reports/{report['report']}.csv)"
         lines += Words(note, "key").lines(output.room, output.paint)
     output.lines([*lines, ""])
+
+
+def _local(cell: str) -> str:
+    """A time of UTC in the time zone of the command's options."""
+    return cell and str(zoned(datetime.fromisoformat(f"{cell}+00:00"))).removesuffix("+00:00")
 
 
 def _mark(cells: Sequence[str], place: int) -> str:

@@ -8,7 +8,7 @@ from itertools import repeat, zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, named
 
 from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
@@ -58,6 +58,11 @@ METHOD = partial(Words, style="method")
 NAME = partial(Words, style="name")
 
 
+def several_vhosts(vhosts: Iterable[str | None]) -> tuple[Column, ...]:
+    """The column of virtual hosts, which names are in; none where there is only one."""
+    return (("*vhost", "vhost", named),) if len(set(vhosts)) > 1 else ()
+
+
 def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Writes a value; `-` for null."""
     return lambda value: NONE if value is None else write(value)
@@ -66,9 +71,7 @@ def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def facts(
     rows: Iterable[tuple[str, str | Words]], *, indent: int = 0, most: int | None = None
 ) -> Grid:
-    """Labels and what is said of each, in `most` columns, as a table without headings; of what is
-    empty nothing is said.
-    """
+    """Labels and what is said of each, in `most` columns, without headings and empty ones."""
     grid = Grid("|~", indent=indent, most=most)
     for label, said in rows:
         if said:

@@ -46,7 +46,7 @@ MAX_ALIKE = 256
 
 @lru_cache(1_024)
 def _read(method: str, text: str) -> tuple[dict[str, Any], tuple[Part, ...]]:
-    """Arguments of a method from their JSON, which nobody changes, and what a line has of them."""
+    """Arguments of a method from their JSON, not to be changed, and what a line shows of them."""
     arguments: dict[str, Any] = json.loads(text or "null") or {}
     return arguments, tuple(argument_parts(method, arguments))
 

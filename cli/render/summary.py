@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
@@ -12,7 +12,17 @@ from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, q
 
 from . import tls_table
 from .clock import in_zone
-from .grid import GAP, METHOD, Grid, facts, or_none, packet_text, table
+from .grid import (
+    GAP,
+    METHOD,
+    Column,
+    Grid,
+    facts,
+    or_none,
+    packet_text,
+    several_vhosts,
+    table,
+)
 from .list_table import ended
 from .text import Words, cells
 
@@ -227,6 +237,7 @@ def _named_title(title: str, result: Mapping[str, Any]) -> str:
     return title + _of(len(tally["rows"]), tally["distinct"])
 
 
+_NAMED = ("queues", "exchanges", "routing_keys")
 _EXCHANGE = ("*exchange", "exchange", exchange_name)
 _KEY = ("*routing key", "routing_key", named)
 _PUBLISHED = ((">published", "published", count), (">bytes", "published_bytes", octets))
@@ -236,7 +247,13 @@ _DELIVERED = ((">delivered", "delivered", count), (">bytes", "delivered_bytes", 
 def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
     names = [one for one in (_EXCHANGE, _KEY) if rows and one[1] in rows[0]]
-    return table(rows, *names, *_PUBLISHED, *_DELIVERED)
+    return table(rows, *_vhosts(result), *names, *_PUBLISHED, *_DELIVERED)
+
+
+def _vhosts(result: Mapping[str, Any]) -> Sequence[Column]:
+    """The column of virtual hosts before names; none where there is only one."""
+    rows = [row for section in _NAMED for row in result[section]["rows"]]
+    return several_vhosts(row["vhost"] for row in rows)
 
 
 def _queues_title(result: Mapping[str, Any]) -> str:
@@ -247,9 +264,10 @@ def _queues_title(result: Mapping[str, Any]) -> str:
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
-    """Queues with the depth that the broker said last, when somebody declared them."""
+    """Queues with the depth that the broker said last, in its answer to a declaration."""
     return table(
         result["queues"]["rows"],
+        *_vhosts(result),
         ("*queue", "queue", named),
         *_DELIVERED,
         (">depth", "message_count", or_none(count)),

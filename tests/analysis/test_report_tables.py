@@ -16,6 +16,7 @@ from amqpsniff.archive.batch_reports import make_here
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
 from tests.conftest import REPO
+from tests.session.script import Script, written
 from tests.thorough import some
 
 FOLDERS = {"samples": REPO / "samples", "incidents": REPO / "tests" / "captures" / "incidents"}
@@ -72,6 +73,26 @@ def test_publishes_of_transactions_are_protected() -> None:
     rows = amqpsniff.open(shown).report_table("losses").to_pylist()
     assert sum(row["published"] for row in rows)
     assert not any(row["unprotected"] for row in rows)
+
+
+@pytest.mark.parametrize("name", ["traffic", "latency", "losses", "redelivery"])
+def test_names_of_two_virtual_hosts_are_two_rows(name: str, tmp_path: Path) -> None:
+    lines = """
+        handshake vhost=%s
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.publish exchange=e routing_key=k | body=5
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        S1: basic.deliver consumer_tag=t delivery_tag=1 exchange=e routing_key=k redelivered=1
+        C1: basic.ack delivery_tag=1
+    """
+    texts = [f"{at}.{line.strip()}" for at in "ab" for line in (lines % at).strip().split("\n")]
+    path = written(Script("\n".join(texts)), tmp_path / "two.pcap")
+    rows = amqpsniff.open(path).report_table(name).to_pylist()
+    assert {row["vhost"] for row in rows} == {"a", "b"}
+    a, b = ([row | {"vhost": None} for row in rows if row["vhost"] == at] for at in "ab")
+    assert a == b
 
 
 def test_a_report_without_rows_has_its_columns(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import amqpsniff
 from amqpsniff.capture import read
 from amqpsniff.engine import ENGINE_TABLES, Key, Stream
 from amqpsniff.tcp import Conversation
+from amqpsniff.tcp.codes import CLOSE, DATA, GAP
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.stream import CLOSE, DATA, GAP, StreamBatch
+from amqpsniff.tcp.stream import StreamBatch
 from tests.conftest import OWN, SAMPLES
 from tests.decode.script import OPENING, method, publish
 from tests.encoder import body, header

@@ -13,6 +13,7 @@ import pytest
 
 from amqpsniff.archive import Batch
 from amqpsniff.archive.output_folder import write_manifest
+from amqpsniff.archive.task_io import NO_DATE
 from amqpsniff.tables.schema import TABLES
 
 from .tables import written_rows
@@ -94,3 +95,22 @@ def test_a_log_that_is_not_ours_is_begun_anew(captures: Path, tmp_path: Path, da
         first.rename(log / f"{1:020}.json")
     Batch([str(captures)], str(output)).run()
     assert rows_by_log(output, "messages") == written_rows(output, "messages")
+
+
+@pytest.mark.parametrize("table", ["findings", "channels"])
+def test_rows_without_a_time_are_read_everywhere(samples: Path, tmp_path: Path, table: str) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    notes = tmp_path / "notes.pcap"
+    notes.write_text("no packets " * 10)
+    output = tmp_path / "tables"
+    Batch([str(notes), str(samples / "midstream.pcap")], str(output)).run()
+    files = str(output / table / "**" / "*.parquet")
+    dates = [
+        pandas.read_parquet(output / table)["capture_date"],
+        polars.read_parquet(files, hive_partitioning=True)["capture_date"],
+        [date for (date,) in duckdb.sql(f"SELECT capture_date FROM '{files}'").fetchall()],
+        deltalake.DeltaTable(str(output / table)).to_pyarrow_table()["capture_date"].to_pylist(),
+    ]
+    first, *others = (sorted(map(str, some)) for some in dates)
+    assert first[0] == NO_DATE < first[-1]
+    assert others == [first] * len(others)

@@ -38,8 +38,9 @@ CASES = (
     "packs/streams",
     "packs/workers",
     "packs/dead_letters",
+    "amqp10/rabbitmq43_window",
 )
-"""Cases of findings that take what a client did on several connections, and near ones."""
+"""Captures with findings about several connections, and near ones."""
 
 TCP = 6
 

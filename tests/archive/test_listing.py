@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.archive import Batch
 from amqpsniff.archive.listing import list_captures
+from amqpsniff.capture.sources import expand
 from amqpsniff.errors import CaptureError, UsageError
 
 LISTS = """
@@ -45,6 +47,16 @@ def test_a_file_of_several_names_is_read_once(samples: Path, tmp_path: Path) -> 
     assert found.path == names[1]
 
 
+def test_equal_captures_of_a_folder_come_in_the_order_of_export(
+    samples: Path, tmp_path: Path
+) -> None:
+    """Rows are of the first of them."""
+    (tmp_path / "sub").mkdir()
+    for name in ("z.pcap", "sub/b.pcap"):
+        shutil.copy(samples / "pika_mix.pcap", tmp_path / name)
+    assert expand([tmp_path]) == [one.path for one in list_captures([tmp_path])]
+
+
 def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", LISTS, str(tmp_path)]
     if os.geteuid() == 0:
@@ -65,6 +77,18 @@ def test_folders_that_may_not_be_listed_are_told(samples: Path, tmp_path: Path) 
         for folder in (names[1], names[3]):
             Path(folder).chmod(0o700)
     assert json.loads(made.stdout) == [names[0], names[2], names[3]]
+
+
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_the_folder_of_a_batch_is_not_left_out_in_silence(
+    samples: Path, tmp_path: Path, prefix: str
+) -> None:
+    kombu = str(samples / "kombu.pcap.gz")
+    output = f"{prefix}{tmp_path}/tables"
+    Batch([kombu], output).run()
+    with pytest.raises(UsageError, match=r"tables is the folder of a batch, not of captures"):
+        list_captures([kombu, output])
+    assert Batch([kombu, output], output).find()  # `*` names it too
 
 
 def test_an_empty_name_is_of_no_file() -> None:

@@ -22,8 +22,10 @@ pytest.importorskip("cryptography")
 TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 
-def batch(folder: Path, output: Path, options: Options | None = None) -> Summary:
-    return Batch([str(folder)], str(output), options, replace=True, task_bytes=2_000).run()
+def batch(
+    folder: Path, output: Path, options: Options | None = None, *, replace: bool = False
+) -> Summary:
+    return Batch([str(folder)], str(output), options, replace=replace, task_bytes=2_000).run()
 
 
 def check(folder: Path, output: Path, **keys: Any) -> None:
@@ -54,7 +56,9 @@ def test_a_key_log_opens_what_it_can(samples: Path, folder: Path, tmp_path: Path
     assert 0 < opened.done_before < opened.tasks == sealed.tasks
     again = batch(folder, output, Options(tls_keylog=keylog))
     assert again.done_before == again.tasks
-    batch(folder, output)
+    with pytest.raises(UsageError, match="leave: --tls-keylog"):
+        batch(folder, output)
+    batch(folder, output, replace=True)
     batch(folder, tmp_path / "other")
     assert everything(output) == everything(tmp_path / "other")
     secret = keylog.read_bytes().split()[-1]

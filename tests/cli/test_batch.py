@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from amqpsniff.archive import Batch
+from amqpsniff.archive.batch_reports import Result
 from amqpsniff.cli import output
 from amqpsniff.cli.output import Settings
 from amqpsniff.cli.render.batch import Shown
@@ -83,7 +86,7 @@ def run(*_):
     from amqpsniff.cli.render.batch import Shown
     with Shown(False) as shown:
         shown.take({"report": "churn", "title": "Churn", "columns": ["a"], "rows": [["x"]],
-                    "total": "1"})
+                    "total": "1", "times": []})
         shown.finish()
     return 0
 
@@ -109,7 +112,7 @@ def test_a_report_in_a_pipe_is_whole(
     """With a width it has the columns that fit."""
     columns = [f"column_{number}" for number in range(20)]
     report = {
-        "report": "churn", "title": "Churn", "columns": columns, "total": "1",
+        "report": "churn", "title": "Churn", "columns": columns, "total": "1", "times": [],
         "rows": [[f"{'v' * 30}{number}" for number in range(20)]],
     }  # fmt: skip
 
@@ -126,6 +129,20 @@ def test_a_report_in_a_pipe_is_whole(
     narrow = shown()
     assert max(map(len, narrow)) <= 80
     assert "column 19" in narrow[-2]
+    assert "(left out for want of width: " in "".join(narrow)
+
+
+def test_times_of_a_report_are_of_the_wanted_zone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"bucket": [datetime(2026, 11, 29, 20, 15, 24, tzinfo=UTC), None]})
+    report = Result.of("latency", table, 2).as_json()
+    for zone, text in ((None, "20:15:24"), ("Europe/Berlin", "21:15:24+01:00")):
+        monkeypatch.setattr(output.settings, "zone", zone)
+        lines = Shown(quiet=True)
+        lines.take(report)
+        lines.finish()
+        assert f"2026-11-29 {text}\n" in capsys.readouterr().out
 
 
 def test_by_operation_of_rows_is_refused() -> None:

@@ -11,14 +11,13 @@ import sys
 import sysconfig
 import time
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from amqpsniff.cli import batch, commands, completions, options, spec
+from amqpsniff.cli import commands, completions, options, spec
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.spec import METHODS
 from amqpsniff.tables.schema import EVERYTHING
@@ -177,7 +176,6 @@ def test_help_names_what_is_offered() -> None:
 def test_words_are_those_of_the_library() -> None:
     """Names that are written twice, so that help and completion need not import much."""
     assert set(options.TABLES) == set(EVERYTHING)
-    assert batch.WRITERS == import_module("amqpsniff.spark_jobs.batch").WRITERS
 
 
 def test_offers() -> None:

@@ -23,8 +23,9 @@ from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker
+from amqpsniff.tcp.codes import DATA, GAP
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.stream import DATA, GAP, StreamBatch
+from amqpsniff.tcp.stream import StreamBatch
 
 CLIENT, SERVER = 0, 1
 Row = dict[str, Any]

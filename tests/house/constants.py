@@ -23,6 +23,8 @@ MODULES = (
     "amqpsniff.session.link_flags",
     "amqpsniff.session.method_flags",
     "amqpsniff.session.rules.occasions",
+    "amqpsniff.tcp.codes",
+    "amqpsniff.tcp.limits",
 )
 SMALL = 1 << 15
 """Numbers below this are `int`, so that a product of two of them is one; others are `long long`."""

@@ -59,8 +59,8 @@ def test_metrics_of_a_broker(broker: Broker, tmp_path: Path) -> None:
     assert found["amqpsniff_methods_total basic.publish"] == 121
     assert found["amqpsniff_messages_total acked"] == 112
     assert found["amqpsniff_messages_total returned"] == 1
-    assert found["amqpsniff_exchange_published_messages_total amq.topic"] == 60
-    assert found["amqpsniff_queue_delivered_messages_total aio"] == 60
+    assert found["amqpsniff_exchange_published_messages_total amq.topic /"] == 60
+    assert found["amqpsniff_queue_delivered_messages_total aio /"] == 60
     assert found["amqpsniff_ack_seconds_count"] == found["amqpsniff_ack_seconds_bucket +Inf"] == 112
     delivered = "amqpsniff_queue_delivered_messages_total"
     deliveries = sum(count for name, count in found.items() if name.startswith(delivered))

@@ -167,7 +167,7 @@ def test_metrics_of_names_that_are_not_known(tmp_path: Path) -> None:
         here.write((SAMPLES / "snapped.pcap").read_bytes())
         arguments = ("-", "-t", "findings", "--metrics", f":{port}")
         sniffer = Sniffer(*arguments, folder=tmp_path, stdin=there)
-        name = "amqpsniff_exchange_{}_messages_total {}"
+        name = "amqpsniff_exchange_{}_messages_total {} shop"
         wait_for(lambda: scraped(port).get(name.format("delivered", "(unknown)")) == 41)
         assert scraped(port)[name.format("published", "")] == 2
     assert sniffer.finish() == 0, sniffer.err

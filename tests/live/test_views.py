@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from amqpsniff.capture.tail import FileCapture
 from amqpsniff.cli.dashboard.screen import sides
 from amqpsniff.cli.dashboard.snapshot import Picture, Pictures
 from amqpsniff.cli.dashboard.state import State
-from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, by_name, chosen, ordered
+from amqpsniff.cli.dashboard.views import CLIENTS, EXCHANGES, QUEUES, by_name, chosen, ordered
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.text import Paint, cut_middle
 from amqpsniff.errors import FilterError
@@ -30,7 +31,7 @@ from amqpsniff.plan import Plan
 from tests.archive.splits import packets_of, write_pcap
 from tests.capture.build import pcap_header, pcap_record
 from tests.decode.amqp10.truth import capture
-from tests.session.script import Script
+from tests.session.script import Script, written
 from tests.tcp.wire import IPV4_LINK, Talk
 
 Row = dict[str, Any]
@@ -286,6 +287,44 @@ def test_the_verdict_of_now_and_what_hangs_first() -> None:
     first, *_ = ordered(picture.connections, "urgency", backwards=False, view=CLIENTS)
     assert first["label"] == "orders-worker"
     assert first["waits"].startswith("acks 16.")
+
+
+def test_what_hangs_goes_on_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait is longer by the time in which no packet came, less what packets may be late."""
+    figures = Figures(10)
+    source = FileCapture([str(INCIDENTS / "a_prefetch.pcap")])
+    watch = Watch(source, Options(), (), census=figures, settle_seconds=2.0)
+    watch.step()
+    pictures = Pictures(watch, figures, {})
+    before = pictures.take(None).connections
+    now = time.monotonic()
+    monkeypatch.setattr("amqpsniff.live.watch.time.monotonic", lambda: now + 42.0)
+    after = pictures.take(None).connections
+    waited = [
+        later["hangs_s"] - one["hangs_s"]
+        for one, later in zip(before, after, strict=True)
+        if one["hangs"] is not None
+    ]
+    assert waited == pytest.approx([40.0], abs=0.5)
+    watch.close()
+
+
+def test_names_of_two_virtual_hosts_are_told_apart(tmp_path: Path) -> None:
+    """Only where there are two: the column takes room."""
+    lines = (
+        "handshake vhost={}", "C1: channel.open", "S1: channel.open-ok",
+        "C1: basic.publish exchange=e routing_key=k", "C1: basic.publish exchange=f",
+    )  # fmt: skip
+    shown = []
+    for vhosts in ("a", "ab"):
+        texts = [f"{name}.{line.format(name)}" for name in vhosts for line in lines]
+        found = figures_at(written(Script("\n".join(texts)), tmp_path / vhosts)).exchanges
+        shown.append([(row["vhost"], row["exchange"], row["published"]) for row in found])
+        head, *_ = EXCHANGES.grid(found, None).lines(80, Paint(colour=False))
+        assert ("vhost" in head) == (len(vhosts) > 1)
+    assert shown == [
+        [(vhost, name, 1) for vhost in vhosts for name in "ef"] for vhosts in ("a", "ab")
+    ]
 
 
 def test_messages_of_both_protocols_count(tmp_path: Path) -> None:

@@ -150,3 +150,18 @@ def test_the_legend_of_a_low_grid_is_whole() -> None:
     made = DRAWN["grid"]([1, 2])
     assert made is not None
     assert made["encoding"]["color"]["legend"]["orient"] == "bottom"
+
+
+def test_more_series_than_colours_can_be_told_apart() -> None:
+    pytest.importorskip("vl_convert")
+    made = charts.lines(_rows([1.0] * 11), "T", "time", "v", "name", "u")
+    assert made is not None
+    first, _, *_, last = made["encoding"]["shape"]["scale"]["range"]
+    assert first != last
+    assert "shape" not in (DRAWN["lines"]([1, 2]) or {})["encoding"]
+    assert wrong([made]) == []
+
+
+def test_decades_of_latencies_are_written_beside_them() -> None:
+    pytest.importorskip("vl_convert")
+    assert {"0", "1", "10", "100", "1k"} <= set(_labels(DRAWN["lines by size"]([0, 1, 1400])))

@@ -27,11 +27,13 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff import Engine
 from amqpsniff.spec import Method, properties_for
 from tests import encoder
+from tests.capture.build import pcap_header, pcap_record
 from tests.encoder import Field
 from tests.session.events import DEFINED, FIN, LOSS, RST, Event
 from tests.tcp import wire
@@ -317,6 +319,16 @@ def _feed_packets(script: Script, **options: Any) -> Fed:
     ports = _ports(packet.connection for packet in script.packets)
     names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
     return Fed(engine, numbers, names)
+
+
+def written(script: Script, path: Path) -> Path:
+    """A capture of a script."""
+    octets = pcap_header(link=wire.IPV4_LINK)
+    for _, packet in wired(script):
+        seconds, rest = divmod(packet.ts_ns, 10**9)
+        octets += pcap_record("<", seconds, rest // 1000, packet.octets)
+    path.write_bytes(octets)
+    return path
 
 
 def wired(script: Script) -> Iterator[tuple[int, wire.Packet]]:

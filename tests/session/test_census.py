@@ -13,7 +13,7 @@ from amqpsniff.plan import Plan
 from amqpsniff.session import census
 from amqpsniff.session.census import Census
 from tests.encoder import frame
-from tests.session.script import Script
+from tests.session.script import Script, wired
 from tests.tcp import wire
 
 TALK = """
@@ -52,11 +52,11 @@ def _counted(turned: bool = False, **limits: int) -> list[dict[Any, list[int]]]:
 
 
 ROUTES = {
-    ("e", "a"): [3, 15, 3, 15, 3, 3],
-    ("e", "b"): [3, 21, 0, 0, 3, 0],
-    ("f", "a"): [3, 27, 0, 0, 3, 0],
+    ("/", "e", "a"): [3, 15, 3, 15, 3, 3],
+    ("/", "e", "b"): [3, 21, 0, 0, 3, 0],
+    ("/", "f", "a"): [3, 27, 0, 0, 3, 0],
 }
-QUEUES = {"q": [0, 0, 3, 15, 0, 3]}
+QUEUES = {("/", "q"): [0, 0, 3, 15, 0, 3]}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,44 @@ def test_names_are_counted_across_batches(
 
 def test_names_are_counted_between_turns() -> None:
     assert _counted(turned=True) == [ROUTES, QUEUES]
+
+
+def test_names_of_two_virtual_hosts_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages, and what the broker says of a queue; beyond the bound they are of unknown ones."""
+    texts = []
+    for name in ("a", "b", "c"):
+        lines = TALK.replace("handshake", f"handshake vhost={name}") + MESSAGES
+        lines += "C1: queue.declare queue=q\n S1: queue.declare-ok queue=q message_count=7"
+        texts += [f"{name}.{line.strip()}" for line in lines.split("\n") if line.strip()]
+    monkeypatch.setattr(census, "MAX_VHOSTS", 3)
+    counts = Census()
+    joined = Pipeline(Options(), Plan((), census=counts))
+    for _, packet in wired(Script("\n".join(texts))):
+        joined.feed(wire.batch([packet]))
+    joined.finish()
+    facts = counts.facts()
+    whole = {names: counted[0] for names, counted in facts["routes"].counts.items()}
+    vhosts = ("a", "b", None)
+    assert whole == {(vhost, *name): 1 for vhost in vhosts for name in ("ea", "eb", "fa")}
+    assert list(facts["queues"].counts) == [(vhost, "q") for vhost in vhosts]
+    assert [(*names, depth) for names, (depth, *_) in facts["depths"].items()] == [
+        ("a", "q", 7), ("b", "q", 7), (None, "q", 7),
+    ]  # fmt: skip
+
+
+def test_a_client_of_tls_at_a_plain_port_leaves_nothing_open() -> None:
+    """The broker answers with its header and ends TCP: nobody had a connection to close."""
+    counts = Census()
+    joined = Pipeline(Options(), Plan((), census=counts))
+    talk = wire.Talk().hands()
+    talk.client(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(32))
+    talk.server(b"AMQP\0\0\x09\x01")
+    talk.server(flags=wire.RST | wire.ACK)
+    for packet in talk.packets:
+        joined.feed(wire.batch([packet]))
+    joined.finish()
+    facts = counts.facts()
+    assert (facts["counted"], facts["unclean"]) == (1, 0)
 
 
 def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,8 +279,13 @@ def test_operations_of_an_archive(spark: Any, tmp_path: Path) -> None:
 def test_operations_of_tables_that_lack_them(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.pcap").write_bytes(b"")
     Batch([str(tmp_path)], str(tmp_path / "tables")).run()
-    with pytest.raises(UsageError, match=r"lack what `operations` reads; run `batch --report "):
+    with pytest.raises(UsageError, match=r"no column .*framework.*; run `batch` with --links --f"):
         make_here(Folder(str(tmp_path / "tables")), "operations", 20)
+
+
+def test_ports_of_tables_are_refused(spark: Any, tables: Path) -> None:
+    with pytest.raises(UsageError, match="--port is for captures"):
+        make(spark, "losses", Config((str(tables),), ports="5672"))
 
 
 def test_the_page_holds_everything(of_tables: Callable[[str], Result], tables: Path) -> None:

@@ -75,6 +75,32 @@ def test_the_source_reads_tables_in_many_tasks(
     assert found.count() == tables["findings"].where("severity <> 'info'").count() > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "schema", "words"),
+    [
+        ({"port": "1"}, "", "option port is for captures"),
+        ({"FROM": "2026-01-01"}, "", "option from is for captures"),
+        ({}, "method string, published_ns long", "no column published_ns; run .* with --links"),
+        ({}, "framework string", "run `batch` with --frameworks"),
+        ({"where": "state = 'accepted'"}, "method string", "no column state; only captures"),
+    ],
+)
+def test_what_an_archive_has_not_is_refused(
+    spark: Any, cut: Path, tmp_path: Path, options: dict[str, str], schema: str, words: str
+) -> None:
+    output = str(tmp_path / "tables")
+    Batch([str(cut / "kombu.pcap.gz")], output, tables=["messages"]).run()
+    source = spark.read.format("amqp").options(**options)
+    with pytest.raises(Exception, match=words):
+        (source.schema(schema) if schema else source).load(output).count()
+
+
+def test_columns_that_a_batch_has_not_written(spark: Any, cut: Path, tmp_path: Path) -> None:
+    Batch([str(cut)], str(tmp_path / "tables")).run()
+    with pytest.raises(UsageError, match="no column published_ns, state; run `batch` with --links"):
+        read_table(spark, str(tmp_path / "tables"), "messages", ["published_ns", "state"])
+
+
 def test_json_becomes_variant(made: tuple[str, Any]) -> None:
     """As the page on Spark has it."""
     _, tables = made

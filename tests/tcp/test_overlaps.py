@@ -115,6 +115,26 @@ def test_one_packet_at_hosts_whose_clocks_differ() -> None:
     assert (result.counters["duplicates"], result.counters["retransmissions"]) == (0, 5)
 
 
+@pytest.mark.parametrize(("first", "copies"), [(7, 10), (65_534, 10), (7 + 13, 0)])
+def test_copies_farther_back_than_is_remembered(first: int, copies: int) -> None:
+    """Their identification is before that of later packets, that of what is sent again is not."""
+
+    def numbered(begin: int, wait_ns: int) -> list[Packet]:
+        return [
+            packet._replace(
+                octets=packet.octets[:4] + (number & 0xFFFF).to_bytes(2, "big") + packet.octets[6:],
+                ts_ns=packet.ts_ns + wait_ns,
+            )
+            for number, packet in enumerate(sent().packets, begin)
+        ]
+
+    there = numbered(first, 40 * MILLISECOND)
+    begin = first if copies else first - 13
+    result = alike_in_any_batches([*numbered(begin, 0), *there], Limits(history_segments=4))
+    counters = result.counters["duplicates"], result.counters["retransmissions"]
+    assert counters == (copies, 10 - copies)
+
+
 def test_held_packet_captured_twice() -> None:
     talk = Talk().hands()
     held = talk.client(b"later", at=5)

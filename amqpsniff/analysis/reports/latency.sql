@@ -4,16 +4,19 @@ WITH answered AS (
             WHEN method IN {publishes} AND outcome IN ('confirmed', 'rejected') THEN 'confirm'
             WHEN outcome IN ('acked', 'requeued', 'discarded') THEN 'settle'
         END AS kind,
+        vhost,
         {host} AS client,
         exchange,
         {bucket} AS time,
         outcome_ns / 1e6 AS ms
     FROM {messages}
+    LEFT JOIN {vhosts} USING (connection_id)
     WHERE outcome_ns IS NOT NULL
 )
 SELECT
     kind,
     client,
+    vhost,
     exchange,
     time,
     count(*) AS messages,
@@ -24,5 +27,5 @@ SELECT
     max(ms) AS max_ms
 FROM answered
 WHERE kind IS NOT NULL
-GROUP BY kind, client, exchange, time
-ORDER BY kind, p99_ms DESC, client, exchange, time
+GROUP BY kind, client, vhost, exchange, time
+ORDER BY kind, p99_ms DESC, client, vhost, exchange, time

@@ -4,6 +4,7 @@ WITH protected AS (
     WHERE mode = 'tx' OR mode IS NULL AND opened_packet_number IS NULL
 )
 SELECT
+    vhost,
     exchange,
     {host} AS client,
     count(*) AS published,
@@ -17,7 +18,8 @@ SELECT
     count(*) FILTER (WHERE status = 'incomplete') AS incomplete
 FROM {messages}
 LEFT JOIN protected USING (connection_id, channel)
+LEFT JOIN {vhosts} USING (connection_id)
 WHERE method IN {publishes}
 GROUP BY ALL
 ORDER BY
-    rejected + returned + unconfirmed + incomplete DESC, unprotected DESC, exchange, client
+    rejected + returned + unconfirmed + incomplete DESC, unprotected DESC, vhost, exchange, client

@@ -1,8 +1,10 @@
 WITH counted AS (
-    SELECT method, exchange, routing_key, queue, {host} AS client, {sent} AS sent
+    SELECT method, vhost, exchange, routing_key, queue, {host} AS client, {sent} AS sent
     FROM {messages}
+    LEFT JOIN {vhosts} USING (connection_id)
 )
 SELECT
+    vhost,
     exchange,
     routing_key,
     queue,
@@ -19,5 +21,5 @@ SELECT
     avg(sent) AS mean_bytes,
     max(sent) AS max_bytes
 FROM counted
-GROUP BY exchange, routing_key, queue, client
-ORDER BY published + delivered DESC, exchange, routing_key, queue, client
+GROUP BY vhost, exchange, routing_key, queue, client
+ORDER BY published + delivered DESC, vhost, exchange, routing_key, queue, client

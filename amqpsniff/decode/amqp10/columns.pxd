@@ -1,5 +1,4 @@
 from amqpsniff.columns cimport Codes, Integers, Texts, Vocabulary
-from amqpsniff.decode.octets cimport ByteReader
 
 cdef class Names(Codes):
     cdef public Vocabulary words

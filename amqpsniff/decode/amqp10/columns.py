@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
-from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.octets import code_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ class Names(Codes):
         if text is not self.last:
             code = self.known.get(text)
             if code is None:
-                octets: bytes = text.encode(errors="replace")
-                reader: ByteReader = ByteReader()
-                reader.read_from(octets)
-                code = reader.code_in(self.words, 0, len(octets))
+                code = code_of(self.words, text.encode(errors="replace"))
                 if len(self.known) < _MAX_KNOWN:
                     self.known[text] = code
             self.last_code = code
@@ -111,9 +108,7 @@ class SideColumns:
 
 
 class DeliveryColumns(SideColumns):
-    """Columns of deliveries; null in rows of other messages. Of one that is not `told`, only the
-    addresses are made.
-    """
+    """Columns of deliveries; null in other rows. If not `told`, only addresses are made."""
 
     told: cython.bint
 

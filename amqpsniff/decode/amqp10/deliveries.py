@@ -42,23 +42,19 @@ if TYPE_CHECKING:
 MAX_SECTION_BYTES = 1024 * 1024
 """Largest section before the body that is kept; what is larger ends the reading of its message."""
 
-MAX_DESCRIPTOR_BYTES = 512
+_MAX_DESCRIPTOR = cython.declare(cython.longlong, 512)
 """Longest beginning of a section that is waited for: a descriptor and a constructor."""
 
-MAX_OPEN_DELIVERIES = 1024
+_MAX_OPEN = cython.declare(cython.longlong, 1024)
 """Deliveries under way of one direction: one a link; more are given up, the oldest first."""
 
-MAX_TAG_BYTES = 64
+_MAX_TAG = cython.declare(cython.longlong, 64)
 """Bytes of a delivery tag that are written; the standard allows 32."""
 
-MAX_ALL_OPEN_DELIVERIES = 65_536
+_MAX_ALL_OPEN = cython.declare(cython.longlong, 65_536)
 """The same of all connections, some 1 KB each; more are cut at their first transfer."""
 
 _MAX_SECTION = cython.declare(cython.longlong, MAX_SECTION_BYTES)
-_MAX_DESCRIPTOR = cython.declare(cython.longlong, MAX_DESCRIPTOR_BYTES)
-_MAX_OPEN = cython.declare(cython.longlong, MAX_OPEN_DELIVERIES)
-_MAX_TAG = cython.declare(cython.longlong, MAX_TAG_BYTES)
-_MAX_ALL_OPEN = cython.declare(cython.longlong, MAX_ALL_OPEN_DELIVERIES)
 _MAX_READ = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
 
@@ -126,7 +122,7 @@ class Delivery:
 
     def __init__(self, budget: Any) -> None:
         if not cython.compiled:
-            self.places, self.sizes, self.tag = [-1] * 9, [0] * 9, bytearray(MAX_TAG_BYTES)
+            self.places, self.sizes, self.tag = [-1] * 9, [0] * 9, bytearray(_MAX_TAG)
         self.store = StreamBuffer(budget)
         self.source = None
         self.body = None
@@ -411,9 +407,7 @@ class DeliveryAssembler:
     def _asks_for_token(
         self, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
-        """True if these application properties say that the body is a token: the attach, which
-        says so as well, may not be captured.
-        """
+        """True if these properties say that the body is a token; its attach may not be captured."""
         if not (self.keep_bodies or self.meanings is not None):
             return False
         return reader.bytes_at(at, end - at).find(_PUT_TOKEN) >= 0  # `in` is slow for bytes

@@ -18,7 +18,7 @@ import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Half
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
-from cython.cimports.amqpsniff.decode.codes import AMQP10
+from cython.cimports.amqpsniff.decode.codes import AMQP10, AMQP_BYTES
 
 from amqpsniff.decode.amqp10 import frames
 from amqpsniff.decode.claims import AMQP10 as FRAME_CLAIM
@@ -39,7 +39,7 @@ MAX_FRAME_BYTES = 256 * 1024 * 1024
 MAX_KEPT_FRAME_BYTES = 1024 * 1024
 """Largest frame whose bytes are kept until it is whole; of others the rest is only counted."""
 
-FIRST_PART_BYTES = 64 * 1024
+_FIRST_PART = cython.declare(cython.longlong, 64 * 1024)
 """Bytes of a frame after which the payload of a transfer is handed on as it comes."""
 
 MAX_SEARCHED_BYTES = 256 * 1024
@@ -69,9 +69,7 @@ _HEADER = cython.declare(cython.longlong, HEADER_BYTES)
 _PERFORMATIVE = cython.declare(cython.int, frames.PERFORMATIVE)
 _MAX_FRAME = cython.declare(cython.longlong, MAX_FRAME_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
-_FIRST_PART = cython.declare(cython.longlong, FIRST_PART_BYTES)
 _MAX_SEARCHED = cython.declare(cython.longlong, MAX_SEARCHED_BYTES)
-_AMQP = cython.declare(cython.longlong, 0x414D5150)
 
 
 @cython.cfunc
@@ -198,8 +196,7 @@ class Amqp10Framer:
     def data(
         self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
-        """The bytes `at`..`end` of the reader's data are the next of a half-stream; position gone
-        on to."""
+        """Take the bytes `at`..`end` as the next of a half-stream; gives the position reached."""
         state: Amqp10Half = half.amqp10
         at = self._read(half, state, reader, at, end)
         if state.search is not None:
@@ -239,7 +236,7 @@ class Amqp10Framer:
         if at < 0 or end > len(reader.data):
             raise IndexError("frames outside the data")
         while end - at >= _HEADER:
-            if u32(reader.data, at) == _AMQP:
+            if u32(reader.data, at) == AMQP_BYTES:
                 half.frame_offset = half.offset
                 half.offset += _HEADER
                 self.protocol_header(half, reader.bytes_at(at, _HEADER))
@@ -340,7 +337,7 @@ class Amqp10Framer:
 
     def _kept_header(self, half: Half, state: Amqp10Half, store: TypedReader) -> cython.int:
         """The header of a frame was kept, or eight bytes of a protocol header."""
-        if store.u32(0) == _AMQP:
+        if store.u32(0) == AMQP_BYTES:
             half.kept = 0
             self.protocol_header(half, store.bytes_at(0, _HEADER))
             return 0

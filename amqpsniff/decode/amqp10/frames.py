@@ -34,7 +34,7 @@ from cython.cimports.amqpsniff.decode.amqp10.performatives import (
     PerformativeDecoder,
 )
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
-from cython.cimports.amqpsniff.decode.codes import INCOMPLETE
+from cython.cimports.amqpsniff.decode.codes import HEARTBEAT, INCOMPLETE
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.method_layout import FIRST_PERFORMATIVE
 from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
@@ -60,7 +60,6 @@ MAX_MARKED_LINKS = 1024
 
 _PERFORMATIVE = cython.declare(cython.int, PERFORMATIVE)
 _SASL = cython.declare(cython.int, SASL)
-_HEARTBEAT = cython.declare(cython.int, 8)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
 _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
@@ -164,7 +163,7 @@ class Amqp10Frames:
         frames: FrameRows = handler.frames
         whole: cython.bint = end - at == size
         if size == 0:
-            half.frame_type = _HEARTBEAT
+            half.frame_type = HEARTBEAT
             handler._row(half)
             return -1
         reader.oddities = 0

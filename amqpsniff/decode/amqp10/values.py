@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 MAX_DEPTH = 32
 """Nesting that is written as JSON; deeper values are written as bytes."""
 
-MAX_EMPTY_ITEMS = 1024
+_MAX_EMPTY = cython.declare(cython.longlong, 1024)
 """Elements without bytes that are written of an array: four bytes can announce 2^32 of them."""
 
 FIXED, VARIABLE, LIST, MAP, ARRAY = range(1, 6)
 _SHAPES = {"fixed": FIXED, "variable": VARIABLE, "array": ARRAY}
 
 _MAX_DEPTH = cython.declare(cython.int, MAX_DEPTH)
-_MAX_EMPTY = cython.declare(cython.longlong, MAX_EMPTY_ITEMS)
 _LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
 _FIXED = cython.declare(cython.int, FIXED)
 _VARIABLE = cython.declare(cython.int, VARIABLE)

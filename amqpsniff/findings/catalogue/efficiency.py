@@ -93,8 +93,8 @@ EFFICIENCY = (
          "More than 100 channels are open on a connection, or their number only grows for half a "
          "minute, and nine of ten are idle. Or 20 or more are opened one after another, each is "
          "used before the next is opened and not again, and none is closed.",
-         "Close channels or keep them in a pool; at channel-max (2047 by default) the broker "
-         "closes the connection with 530.",
+         "Close channels or keep them in a pool; at channel-max (2047 by default) the library "
+         "opens no more, or the broker closes the connection with 530.",
          "Servers that give each thread a channel."),
     Kind("connections-leaking", "warning", "low",
          "A client opens more and more connections",

@@ -99,7 +99,7 @@ def held_for_later(context: RuleContext, now_ns: int) -> list[Any]:
 
 
 def _due_ns(eta: str) -> int | None:
-    """A time of a header, in UTC where it does not say; None if it is none."""
+    """A time of a header, in UTC unless it names a zone; None if invalid."""
     try:
         at = datetime.fromisoformat(eta)
     except ValueError:

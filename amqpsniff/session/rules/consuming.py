@@ -40,9 +40,7 @@ OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
 
 @where(EXCLUSIVE)
 def declared(context: RuleContext) -> None:
-    """Remember queues that are private to the connection, or may be; None for one with its name
-    cut.
-    """
+    """Remember queues that are or may be private to the connection; None for a cut name."""
     frame = context.frame
     private = frame.flags & FLAGS_CUT or b'"exclusive":true' in (frame.arguments_json or b"")
     if private and frame.queue != "":
@@ -110,9 +108,7 @@ def judge_unseen(context: RuleContext, host: str) -> None:
 
 
 def deleted(context: RuleContext) -> None:
-    """Remember which queues the connection deleted itself: those cancellations are meant. None
-    stands for one whose name was cut.
-    """
+    """Remember queues that the connection deleted itself; None stands for a cut name."""
     _note(context, context.memory.setdefault("deleted", OrderedDict()), context.frame.queue, True)
 
 
@@ -185,9 +181,7 @@ def judge_stayed_away(context: RuleContext) -> None:
 
 
 def _was_resumed(context: RuleContext, channel: Any, tag: str, ts_ns: int) -> bool:
-    """True if deliveries came to a consumer after its cancellation, as RabbitMQ 4.3 sends them when
-    what timed out is settled.
-    """
+    """True if deliveries came after the cancellation, as RabbitMQ 4.3 sends settled timeouts."""
     routes, place = context.session.routes, (channel.number, channel.incarnation, tag)
     delivered = {} if routes is None else routes.delivered.get(place, {})
     return any(one.last_ns > ts_ns for one in delivered.values())

@@ -18,9 +18,7 @@ from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.occasions import PROVISIONAL
 
 MAX_PROVISIONAL = 64
-"""Findings of one code foreseen of one connection: more channels that hang tell a person nothing
-more.
-"""
+"""Findings of one code foreseen of a connection: more channels that hang tell nothing new."""
 
 
 class ProvisionalFinding(NamedTuple):
@@ -176,7 +174,7 @@ class RuleContext:
         if known is None:
             session: Session = self.session
             connection: Connection = session.connection
-            if self.frame is None and not self.facts:
+            if self.tracker.ending is session:
                 known = order_of_end(connection.conversation, session.capture)
             else:
                 now = self.tracker.now()
@@ -269,7 +267,7 @@ class RuleContext:
             return
         noted = self.memory.setdefault(PROVISIONAL, {})
         known = noted.get((code, channel))
-        quiet = absent and self._is_behind()
+        quiet = absent and any(self.session.connection.conversation.owed)
         if known is not None and known.times == count:
             if known.quiet and not quiet:
                 log.announce(known.key)
@@ -289,9 +287,7 @@ class RuleContext:
             noted[code, channel] = ProvisionalFinding(finding.key, count, number, absent, quiet)
 
     def withdraw(self, code: str, channel: Any = None, number: int | None = None) -> None:
-        """Take back what was foreseen, for more is known of it now; with a `number`, only what is
-        about that packet.
-        """
+        """Take back what was foreseen; with a `number`, only what is about that packet."""
         if PROVISIONAL not in self.memory:
             return
         noted = self.memory[PROVISIONAL]
@@ -299,10 +295,6 @@ class RuleContext:
         if known is not None and (number is None or number == known.number):
             del noted[code, channel]
             self.log.withdraw(known.key)
-
-    def _is_behind(self) -> bool:
-        """True if bytes are known to have been sent that were not read yet."""
-        return any(self.session.connection.conversation.owed)
 
     def again(self, code: str) -> bool:
         """Count one more of a finding that was raised here before; False when none was.

@@ -1,6 +1,4 @@
-"""Flow control: connections that the broker blocks, and channels stopped by channel.flow (0-9-1
-1.5.2.3).
-"""
+"""Flow control: blocked connections, and channels stopped by channel.flow (0-9-1 1.5.2.3)."""
 
 from __future__ import annotations
 
@@ -135,9 +133,7 @@ def _lost(context: RuleContext) -> None:
 
 
 def _tell_sure(context: RuleContext) -> None:
-    """Report those who published before the broker said something else; of others it is not known
-    whether they were still blocked.
-    """
+    """Report those who published before the broker said more; of others it is not known."""
     for channel, late in context.memory.pop(LATE, {}).items():
         if _is_sure(context, late):
             _tell(context, channel, late)

@@ -96,9 +96,7 @@ def in_packet(number: int | None) -> str:
 
 
 def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
-    """The queues whose deliveries a channel's consumers acknowledge, and those `before`, at most
-    three by name.
-    """
+    """Queues whose deliveries a channel's consumers acknowledge, and `before`: three names."""
     consumers = list(channel.by_tag.values())
     if channel.amqp10 is not None:
         links = channel.amqp10.links.values()

@@ -212,9 +212,7 @@ def _longest_ns(context: RuleContext) -> int:
 
 
 def silences(context: RuleContext) -> list[tuple[str, int, bool, tuple[Any, Any]]]:
-    """(side, longest silence, whether the other side ended TCP in it, where it was over) for both
-    sides.
-    """
+    """For both sides (side, longest silence, whether the other ended TCP in it, its end)."""
     of, now = context.session, end_ns(context)
     ended = of.connection.conversation.ended is not None and of.closed_by is None
     ended_by = ender(context)

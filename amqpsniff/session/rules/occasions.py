@@ -29,6 +29,8 @@ EVENTS = {
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "got-automatically": "a basic.get with no-ack, at its own packet, brought a message; facts: "
     "queue (None: not known)",
+    "confirmed-unknown": "a confirm `LATE_CONFIRM_NS` or longer after the last publish of a "
+    "channel whose publishes have unknown numbers; facts: none",
     "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: entry",
     "rejected": "a nack of the broker for a publish; facts: entry",
     "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
@@ -170,6 +172,10 @@ STAYED_NS = 30 * SECOND_NS
 QUIET_NS = SECOND_NS
 """The shortest heartbeat interval."""
 
+BEATS = "heartbeats of the client"
+"""Name in `RuleContext.memory` of how many the client sent since the broker's last frame, as (time
+of that, number)."""
+
 SILENCES = "end of the client's silence", "end of the broker's silence"
 """Names in `RuleContext.memory` of the (packet, time) with which a side's longest silence ended."""
 
@@ -186,8 +192,7 @@ and arrays; `exclusive` or `auto_delete` is true, or was cut; the broker sent it
 connection or channel that has or had consumers."""
 
 SINCE = "consumers since"
-"""Name in `RuleContext.memory` of (time, packet) of the last basic.consume by (channel number,
-queue)."""
+"""Name in `memory` of (time, packet) of the last basic.consume by (channel number, queue)."""
 
 MANY_ENTRIES_BYTES = 20_000
 """Length of tables as JSON below which they cannot have as many entries as make a reader slow: in

@@ -45,8 +45,7 @@ LOGIN_GIVEN_UP_NS = 5_000_000_000
 on RabbitMQ 3.10.8 up to 3 s, and for a mechanism that it does not offer the same."""
 
 HANDSHAKE_GIVEN_UP_NS = 8_000_000_000
-"""Age from which on a broker that ends an unopened connection has lost patience; 10 s by
-default."""
+"""Age from which on a broker that ends an unopened connection lost patience; 10 s by default."""
 
 MIN_FRAME_MAX = 4096
 MIN_FRAME_MAX_SINCE = (4, 1)

@@ -13,7 +13,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import Rule, where
 from amqpsniff.session.rules.format import name_at, number_of, route
-from amqpsniff.session.rules.peers import client_of
+from amqpsniff.session.rules.peers import client_of, handshake
 from amqpsniff.session.rules.shared_state import apart
 from amqpsniff.units import octets
 
@@ -80,15 +80,10 @@ def _has_headers(context: RuleContext) -> None:
     """large-headers: a message's table, which has no bound but the frame's."""
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     octets = rows.headers.bytes_of(row)
-    if may_be_bomb(octets):
+    if len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP:
         what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
         way = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
         _judge(context, what, "its headers", [read_object(octets)], f" ({way})")
-
-
-def may_be_bomb(octets: bytes) -> bool:
-    """True if a table as JSON is worth counting."""
-    return len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP
 
 
 def _judge(context: RuleContext, what: str, place: str, tables: list[Any], more: str = "") -> None:
@@ -125,7 +120,9 @@ def _opens(context: RuleContext) -> None:
         since, count = context.ts_ns, 0
     context.memory["channels opened"] = (since, count + 1) if count else since
     if count + 1 == MANY_CHANNELS:
-        detail = f"{MANY_CHANNELS} channels opened within a second"
+        allowed = handshake(context, "connection.tune-ok").get("channel_max")
+        most = f"; the negotiated channel-max allows {allowed}" if allowed else ""
+        detail = f"{MANY_CHANNELS} channels opened within a second{most}"
         RuleContext(context.tracker, context.session, None, context.number, context.ts_ns).report(
             "resource-bomb", detail
         )

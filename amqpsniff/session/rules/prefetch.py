@@ -58,8 +58,7 @@ MIN_SAMPLES = 10
 
 
 LIMITS_EACH_SINCE = (4, 3)
-"""First series of RabbitMQ where a global prefetch count is that of each consumer; measured with
-4.3.6."""
+"""First RabbitMQ with a global prefetch count for each consumer; measured with 4.3.6."""
 
 GLOBAL = "global prefetch counts"
 """Name in `RuleContext.memory` of the last basic.qos with global set: its packet and row."""
@@ -233,8 +232,7 @@ def _round_trip_ns(context: RuleContext) -> float:
 
 @where(BUSY)
 def judge_single(context: RuleContext) -> None:
-    """channel-ends: report many acknowledgements of one delivery each; nacks and rejects do not
-    count."""
+    """channel-ends: report many acknowledgements of one delivery each, nacks and rejects apart."""
     channel = context.channel
     busy, count = _busy_ns(channel), channel.acknowledged
     if (
@@ -328,9 +326,7 @@ def _busy_ns(channel: object) -> int:
 
 
 def note_cancelled(context: RuleContext) -> None:
-    """basic.cancel, consumer-cancelled: keep the name of the queue; many clients cancel before they
-    close.
-    """
+    """basic.cancel, consumer-cancelled: keep the queue's name; many cancel before they close."""
     consumer = context.facts.get("consumer")
     if context.frame is not None:
         consumer = context.channel.by_tag.get(context.frame.consumer_tag)

@@ -32,14 +32,11 @@ CHANNEL_STEPS = 64
 """Steps that the rules of one channel take, besides one for each consumer."""
 
 NEXT_CHECK = "next look"
-"""Name in `RuleContext.memory` of the number of frames after which a connection is checked
-again."""
+"""Name in `RuleContext.memory`: number of frames after which a connection is checked again."""
 
 
 def check_waiting(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
-    """Ask the rules of `channel-waits` and `connection-waits` where something waits, or did when it
-    was foreseen, and nobody closed it.
-    """
+    """Ask `channel-waits` and `connection-waits` where something waits, or was foreseen."""
     if session.closed_by is not None or session.frames < session.memory.get(NEXT_CHECK, 0):
         return
     steps = session.pending_rpcs

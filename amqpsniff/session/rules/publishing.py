@@ -33,6 +33,7 @@ from amqpsniff.session.rules.format import (
     took_text,
     when_closed,
 )
+from amqpsniff.session.rules.occasions import BEATS
 from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.routes import queues_on
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -211,14 +212,16 @@ def in_doubt(context: RuleContext) -> None:
 
 
 LIMITS = "limits of queues"
-"""Name in `RuleContext.memory` of the limits of queues, in words, as the connection declares them.
-"""
+"""Name in `RuleContext.memory` of limits of queues, in words, as a connection declares them."""
 
 LIMITING = ("x-max-length", "x-max-length-bytes", "x-overflow")
 """Arguments of queues with which publishes may be refused."""
 
 VERY_SLOW_NS = 5 * SECOND_NS
 """A single time to a confirm that is long, also where none came at all."""
+
+MIN_BEATS = 3
+"""Heartbeats of a client after which a broker that is well has sent one, too."""
 
 LATE_SHARE = 0.2
 """Share of the time since a channel's first publish in which late confirms were waited for, from
@@ -261,6 +264,24 @@ def note_late(context: RuleContext) -> None:
     if now_ns is not None:
         late.waited_ns += max(0, now_ns - max(entry.ts_ns, late.until_ns))
         late.until_ns = max(late.until_ns, now_ns)
+
+
+def confirmed_unknown(context: RuleContext) -> None:
+    """confirmed-unknown: it answers the last publish, or one before. That the broker sent nothing
+    between, and the client heartbeats, shows that the capture has them in their order."""
+    times, session = context.channel.times, context.session
+    since_ns, beats = context.memory.get(BEATS, (NULL, 0))
+    waited = (context.ts_ns or 0) - times.last_publish_ns
+    if since_ns != session.last_server_ns or since_ns > times.last_publish_ns:
+        return
+    if beats < MIN_BEATS or waited < VERY_SLOW_NS or not context.complete:
+        return
+    detail = (
+        f"a confirm came {duration(waited)} after the last publish; until then the broker sent no "
+        f"frame, and the client {number_of(beats, 'heartbeat')}"
+    )
+    place = times.last_publish_number, times.last_publish_ns
+    context.report("confirms-slow", detail, number=place[0], ts_ns=place[1], until_ns=context.ts_ns)
 
 
 def _late_text(context: RuleContext) -> str:
@@ -312,9 +333,7 @@ def judge_confirms(context: RuleContext) -> None:
 
 
 def _neglected(context: RuleContext) -> list[Any]:
-    """Publishes that were whole, and after which the broker sent something for long, but no answer
-    to them.
-    """
+    """Whole publishes without answer, after which the broker sent something for long."""
     if not context.certain:
         return []
     until_ns = context.session.last_server_ns - VERY_SLOW_NS
@@ -422,6 +441,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (note_limits,),
     "returned": (returned,),
     "rejected": (rejected,),
+    "confirmed-unknown": (confirmed_unknown,),
     "confirmed-late": (note_late,),
     "published-again": (repeated,),
     "channel-ends": (

@@ -437,9 +437,7 @@ def _may_be_gone(
 def _take_back(
     context: RuleContext, server: str, ts_ns: int, queue: tuple[str | None, str] | None
 ) -> None:
-    """A queue, None for any, may have been deleted at a time, or later for any: take back what was
-    said of deliveries.
-    """
+    """A queue, None for any, may have been deleted at a time: take back what was said of it."""
     said = context.shared.get("doubted", {}).get(server)
     for one in list(said or ()):
         finding, until_ns, queues = one

@@ -33,8 +33,7 @@ DECLARED_NS = 10 * SECOND_NS
 """Time within which a client that asked for something makes it. Federation takes a millisecond."""
 
 ASKED = "passive declarations"
-"""Name in `RuleContext.memory` of the last one of each channel: its packet, and what it asks
-for."""
+"""Name in `RuleContext.memory` of the last one of each channel: its packet and what it asks."""
 
 REFUSED = "passive declarations refused"
 """Name in `RuleContext.memory` of a `Probe` for each thing that was not there."""
@@ -158,7 +157,7 @@ def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
-    """True if a rule of another subject says it better, of a channel that nobody had closed."""
+    """True if a rule of another subject says it better, unless the client closed the channel."""
     if channel.closed_by != SIDES[SERVER]:
         return False
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)

@@ -26,8 +26,7 @@ from amqpsniff.units import duration
 POISON = "poison-message"
 
 POISON_DELIVERIES = 5
-"""Deliveries of one message that are too many: a broken network or a restart explains two or three.
-"""
+"""Deliveries of one message that are too many: a broken network or restart explains two, three."""
 
 MAX_MESSAGES = 10_000
 """Latest redelivered messages that are remembered."""

@@ -28,8 +28,7 @@ ALWAYS = 2**63 - 1
 """The time until which a connection that does not end in the capture consumes."""
 
 LEFT = "consumed until the close"
-"""Name in `RuleContext.memory` of the queues that a connection consumes from when a side closes
-it."""
+"""Name in `RuleContext.memory` of queues that a connection consumes from when it is closed."""
 
 CANCELLED = "cancelled by the client"
 """Name in `RuleContext.memory` of the consumers that the client cancels, by channel number and tag,

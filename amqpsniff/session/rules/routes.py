@@ -147,9 +147,7 @@ def declared(context: RuleContext) -> None:
 
 @asked_where(EXTENDED)
 def limited(context: RuleContext) -> None:
-    """queue.declare-ok: note the limit of the queue's length, while the rows of its request are
-    there.
-    """
+    """queue.declare-ok: note the length limit of the queue, from the rows of its request."""
     request: Request = context.request
     asked = None if request is None else request.rows.arguments
     octets = None if asked is None else asked.bytes_of(request.row)
@@ -210,9 +208,7 @@ def consumed(context: RuleContext) -> None:
 
 
 def note(context: RuleContext, name: str, key: Any, value: Any) -> None:
-    """Remember a value under a key of `name`; the routes of a connection with more are not
-    judged.
-    """
+    """Remember a value under a key of `name`; connections with more are not judged."""
     noted = context.memory.setdefault(name, {})
     if key in noted or len(noted) < MAX_NOTED:
         noted[key] = value
@@ -295,9 +291,7 @@ class _Delivered(NamedTuple):
 
 
 class _Consumer(NamedTuple):
-    """A consumer that was there to the end: its deliveries; `heard_ns`: when its broker was heard
-    last.
-    """
+    """A consumer that was there to the end; `heard_ns`: when its broker was heard last."""
 
     words: str
     held: str
@@ -545,9 +539,7 @@ def judge_connection(
     consumers: Iterable[Any],
     idle: Sequence[Any],
 ) -> None:
-    """Take a connection's bindings and declarations, its messages, and its consumers, which were
-    there until `heard_ns`.
-    """
+    """Take a connection's bindings, declarations, messages, consumers until `heard_ns`."""
     if is_given_up(context):
         return
     bindings, queues, types, limits, waiting = made
@@ -675,9 +667,7 @@ def judge_unbound(context: RuleContext, published: Iterable[_Shown]) -> None:
 def _has_no_queue(
     context: RuleContext, where: Sequence[str], exchange: str, rows: Iterable[Any]
 ) -> bool:
-    """True for the exchange of a type of MassTransit that is declared and bound to nothing, where
-    the capture shows that queues are bound to others.
-    """
+    """True for an unbound exchange of a MassTransit type, where others have queues."""
     known = context.shared.get("exchanges of routes", {})
     own = known.get((*where, exchange))
     if own is None or own.bindings or own.types != {"fanout"} or ":" not in exchange:
@@ -690,9 +680,7 @@ def _has_no_queue(
 
 
 def judge_unmatched(context: RuleContext, published: Iterable[_Shown]) -> None:
-    """Report messages that lead to queues by their headers only, and that consumers which waited
-    there did not get.
-    """
+    """Report messages led to queues by headers only, which consumers that waited did not get."""
     for (*where, exchange, key), rows, reached in published:
         if reached[0] or not reached[1]:
             continue
@@ -756,9 +744,7 @@ def _is_gone(context: RuleContext, name: Any, deleted: Mapping[Any, Any]) -> boo
 def _report_deleted(
     context: RuleContext, queue: str, at: Any, after: list[tuple[str, str, _Published]]
 ) -> None:
-    """Report what was published for a queue after its deletion, at the first publish if that is
-    known, else at the last.
-    """
+    """Report publishes for a queue after its deletion, at the first if known, else at the last."""
     ts_ns, words = at
     count = sum(known_after(one.total, one.steps, ts_ns) or 1 for _, _, one in after)
     exchange, key, last = max(after, key=lambda row: row[2].last_ns)

@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""Connections shared by publishers and consumers, by large and small messages, and by many channels
-that leak."""
+"""Connections shared by publishers and consumers, by large and small messages; leaked channels."""
 
 from __future__ import annotations
 
@@ -85,9 +84,7 @@ def judge_shared(context: RuleContext) -> None:
 
 
 def _channels(context: RuleContext) -> Channels:
-    """Channels of the connection; of the first one only the time is remembered until there is
-    more, in a tuple once it is closed: most connections have one.
-    """
+    """Channels of the connection; of a first one only its time, in a tuple once closed."""
     known = context.memory.get("channels")
     if not isinstance(known, Channels):
         over = isinstance(known, tuple)
@@ -180,7 +177,7 @@ def _report(context: RuleContext, count: int, idle: int, more: str = "", verb: s
         return False
     if context.complete:
         allowed = handshake(context, "connection.tune-ok").get("channel_max")
-        most = ", as many as channel-max allows" if count == allowed else ""
+        most = "; the negotiated channel-max allows no more" if count == allowed else ""
         detail = f"{count} channels {verb} open{more}{most}; {idle} of them {verb} idle"
         context.report("channels-leaking", detail)
     return True
@@ -192,9 +189,7 @@ def _idle(session: Any, now: int | None, age_ns: int) -> int:
 
 
 def _in_turn(channels: set[Any]) -> int:
-    """How many channels, of those without consumers, were used before the next one was opened, and
-    not after that.
-    """
+    """How many channels without consumers were used before the next was opened, and not after."""
     used = sorted(
         (
             one.start_ns,

@@ -52,9 +52,7 @@ def judge_missing(context: RuleContext) -> None:
 
 
 def watch_missing(context: RuleContext) -> None:
-    """connection-waits: requests that are not answered, though there was time, the first of each
-    of the channels that are looked at.
-    """
+    """connection-waits: requests without an answer in time, the first of each channel."""
     now_ns = context.ts_ns
     for _, found in groupby(_unanswered(context, now_ns, MAX_CHECKED), itemgetter(1)):
         request, slot = next(found)

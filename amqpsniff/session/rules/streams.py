@@ -26,8 +26,7 @@ from amqpsniff.session.rules.shared_state import (
 )
 
 MISSING = 100
-"""Offsets that are missing in a row, from which on messages are: tracking takes one now and then.
-"""
+"""Missing offsets in a row from which on messages are missing: tracking takes one now and then."""
 
 READ_AGAIN = 100
 """Offsets that come again to a client that keeps its place now and then."""
@@ -44,9 +43,7 @@ STARTS = "stream starts"
 
 
 class _Reader:
-    """A consumer of a stream: its queue, how it begins (`note_start`), its first delivery and the
-    last one.
-    """
+    """A consumer of a stream: its queue, its start (`note_start`), first and last delivery."""
 
     def __init__(self, queue: str, start: tuple[bool, bool], offset: int, place: Place) -> None:
         self.queue, (self.chosen, self.filtered) = queue, start
@@ -103,9 +100,7 @@ def note_end(context: RuleContext) -> None:
 def judge_reader(
     context: RuleContext, who: Sequence[str], read: Sequence[Any], place: Any, words: str
 ) -> None:
-    """A consumer of a stream is over: its first and last offset, the time of that, whether it chose
-    where to begin, whether no frames are missing.
-    """
+    """A stream's consumer is over: offsets, time, whether it chose its start and all is there."""
     known: list[Any] = remembered(context, READERS, tuple(who), list)
     if len(known) < MAX_READERS:
         known.append((Place(*place), *read, words))

@@ -85,9 +85,7 @@ def note_cancelled(context: RuleContext) -> None:
 
 
 def _stuck(context: RuleContext, now_ns: int | None, so_far: str) -> Iterator[tuple[str, Any]]:
-    """Consumers that are stuck: in words, which end in `so_far`, and the oldest delivery of
-    each.
-    """
+    """Consumers that are stuck: in words, ending in `so_far`, and the oldest delivery of each."""
     noted = context.memory.get(STUCK, {}).get(context.channel, ("", None))
     if noted[1] is not None and noted[1].held:
         yield noted

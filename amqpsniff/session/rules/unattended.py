@@ -80,8 +80,7 @@ RECEIVED = "last messages of links"
 """Name in `RuleContext.shared` of when links got the last message, by broker and queue."""
 
 TEMPORARY = "temporary queues"
-"""Name in `RuleContext.memory` and `RuleContext.shared` of queues that may go with their
-consumers."""
+"""Name in `memory` and `shared` of queues that may go with their consumers."""
 
 
 @where(EXCLUSIVE | EXTENDED)

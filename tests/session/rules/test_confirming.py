@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.encoder import HEARTBEAT_FRAME
 from tests.session.rules.found import details, found
-from tests.session.script import Script
+from tests.session.rules.telling import told_of
+from tests.session.script import MS, Script, wired
 
 OPEN = """
     handshake
@@ -216,3 +218,27 @@ def test_waits_that_overlap_count_once() -> None:
 
 def test_late_confirms_of_a_capture_with_a_hole() -> None:
     assert not found(stalls(4, 20) + "GAP S 100\nS: connection.unblocked", "confirms-slow")
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "wait_ms", "told"),
+    [(3, 0, 5000, 1), (2, 0, 5000, 0), (3, 1, 5000, 0), (3, 0, 4999, 0)],
+)
+def test_a_broker_that_hung_in_a_capture_begun_later(
+    client: int, server: int, wait_ms: int, told: int
+) -> None:
+    """Numbers of publishes are unknown: a confirm answers the last one, or one before."""
+    begin = f"midstream\n{published(3, 1, first=91)}\nC1: basic.publish exchange=e | body=5"
+    script = Script(f"{begin}\n@+{wait_ms}ms S1: basic.ack delivery_tag=94")
+    *before, confirm = script.packets
+    beats = [
+        before[-1]._replace(sender=sender, octets=HEARTBEAT_FRAME, ts_ns=before[-1].ts_ns + 9 * MS)
+        for sender in ["server"] * server + ["client"] * client
+    ]
+    script.packets = [*before, *beats, confirm]
+    rows = told_of((packet for _, packet in wired(script)), "confirms-slow")
+    detail = (
+        "a confirm came 5.00 s after the last publish; until then the broker sent no frame, and "
+        "the client 3 heartbeats"
+    )
+    assert [row["detail"] for row in rows] == told * [detail]

@@ -51,7 +51,7 @@ def test_channels_that_leak() -> None:
     assert details(text, "channels-leaking") == ["150 channels are open; 150 of them are idle"]
     all_of_them = text.replace("handshake", opening(tuned="channel_max=150"))
     assert details(all_of_them, "channels-leaking") == [
-        "150 channels are open, as many as channel-max allows; 150 of them are idle"
+        "150 channels are open; the negotiated channel-max allows no more; 150 of them are idle"
     ]
 
 

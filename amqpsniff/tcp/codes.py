@@ -1,0 +1,61 @@
+"""Numbers that modules of the TCP stage share."""
+
+# flags of a segment
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+NO_WINDOW, UNREACHABLE = 256, 512
+"""Beside those of TCP: the window is 0; ICMP says so of a segment that it quotes."""
+
+MASK = 0xFFFFFFFF
+SIGN32, RANGE32 = 1 << 31, 1 << 32
+
+# events of a conversation, in this order in `stream.KIND_NAMES`
+OPEN, DATA, GAP, CLOSE = range(4)
+
+RETRANSMITTED, SAME_PACKET, OUT_OF_ORDER, CONFLICT, LIMIT = 1, 2, 4, 8, 16
+"""What `HalfStream.place` found of a segment; the first two exclude each other. Out of order is
+what comes after bytes that follow it."""
+
+HISTORY_SAME_PACKET, HISTORY_CONFLICT = 1, 2
+"""What `History` found of bytes that were sent before."""
+
+OURS, ANOTHER, NONE = range(3)
+"""Whether a SYN belongs to the conversation that is open, to a new one, or to none."""
+
+BEGINS, MAY_BEGIN = 1, 2
+"""What `handshake.begins_anew` says."""
+
+CERTAIN, AHEAD, OUTSIDE = range(3)
+"""Where a RST is: at the next byte or where its receiver may expect it; beyond that, within a
+window, so that segments are missing from the capture or TCP sends a challenge ACK; outside the
+window."""
+
+# Columns of a segment's row:
+#  0 packet           row of the packet in its batch
+#  1 a_high, 2 a_low  source address, 128 bits in two signed halves (IPv4: 0 and 32 bits)
+#  3 b_high, 4 b_low  destination address
+#  5 ports            IP version << 32 | source port << 16 | destination port
+#  6 seq, 7 ack, 8 flags, and 256 where the window is 0
+#  (of ICMP that quotes a segment: flags 512, the code of ICMP as ack, and no payload)
+#  9 source           -1: the payload is in the batch's bytes, else an index into `extra`
+# 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
+# 13 seen             bytes of packets captured so far, with this one
+# 14 identification   of the IP packet; -1 in IPv6, which has none
+SEGMENT_FIELDS = 15
+
+CHUNK = 1024
+"""Packets whose headers are read at once: their rows (120 bytes each) stay in the second-level
+cache."""
+
+# layers of a packet
+IPV4, IPV6 = 0x0800, 0x86DD
+PLACE_BITS = 40
+PLACE_MASK = (1 << PLACE_BITS) - 1
+UNREAD = -2
+"""The place below a tunnel's header that is not read."""
+
+MAX_LAYERS = 32
+"""IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound
+keeps a packet of nothing but headers from costing more than its neighbours."""
+
+# how the layers of a packet end, beside `layers.WAITING`
+TCP, NOT_TCP, MALFORMED, QUOTED = 6, -2, -3, -4
