@@ -24,12 +24,7 @@ from amqpsniff.analysis.report_tables import (
     find,
     schema,
 )
-from amqpsniff.archive.batch_reports import (
-    MAX_ROWS,
-    Result,
-    bucket_of,
-    check_report,
-)
+from amqpsniff.archive.batch_reports import MAX_ROWS, Result, bucket_of, check_report
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.output_folder import Manifest, manifest_of

@@ -39,6 +39,7 @@ from .listing import Listed, list_captures
 from .lock import FolderLock
 from .merging import merge_findings
 from .output_folder import (
+    SIZES,
     claim,
     form_of_rows,
     is_outdated,
@@ -433,10 +434,10 @@ class Batch:
         kept = {name for names in files.values() for name in names} | self._kept()
         known = sorted(kept & there.keys())  # nothing is kept of a file that could not be surveyed
         sizes = {name: there[name] for name in known if name.endswith(".parquet")}
+        self.folder.write(SIZES, json.dumps(sizes).encode())
         write_manifest(
-            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.more(),
-            sizes,
-        )  # fmt: skip
+            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.more()
+        )
         tidy(self.folder, kept, files)
         severities: dict[str, int] = {}
         for one in findings:
@@ -521,7 +522,7 @@ class Batch:
         if self.links:
             kept |= {name for result in self.results for name in result.files.get("messages", ())}
             kept |= {STATE, *map(links_name, self._linked.digests)}
-        return kept | {survey_name(one) for one in self.plan.files} | {self.lock.name}
+        return kept | {survey_name(one) for one in self.plan.files} | {self.lock.name, SIZES}
 
 
 def _help_the_longest(specs: Sequence[TaskSpec], cores: int) -> None:

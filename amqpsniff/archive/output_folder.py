@@ -29,6 +29,9 @@ _OWN = {*_TABLES, "_work", "reports", "report.html"}
 
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
 
+SIZES = "_work/sizes.json"
+"""The bytes of Parquet files by name; not in the manifest, since some depend on the seed."""
+
 Manifest = dict[str, Any]
 
 
@@ -122,10 +125,10 @@ def is_outdated(folder: Folder) -> bool:
 
 
 def sound(folder: Folder) -> set[str]:
-    """Names of the files in a folder; one of another size than the manifest says was damaged, and
+    """Names of the files in a folder; one of another size than it was written with was damaged, and
     does not count.
     """
-    sizes = (manifest_of(folder) or {}).get("sizes", {})
+    sizes = json.loads(folder.read(SIZES) or b"{}")
     there = folder.files().items()
     return {name for name, one in there if sizes.get(name, one.size) == one.size}
 
@@ -153,12 +156,11 @@ def write_manifest(
     rows: Mapping[str, int],
     cost: Mapping[str, Any],
     options: Iterable[str],
-    sizes: Mapping[str, int],
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
     `cost` says how captures are read, and the bytes that takes; `options` what the tables have
-    more of than others; `sizes` the bytes of Parquet files.
+    more of than others.
     """
     manifest = {
         "form": form_of_rows(),
@@ -169,7 +171,6 @@ def write_manifest(
         **cost,
         "options": list(options),
         "captures": [_told(one) for one in captures],
-        "sizes": sizes,
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
 
