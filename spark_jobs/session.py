@@ -90,7 +90,9 @@ def require_java() -> None:
 
 
 def require_room() -> None:
-    """Raise OutputError unless Java can tell Python there where it is: PySpark would wait on."""
+    """Raise OutputError where the temporary folder is full: PySpark waits for ever for a file that
+    Java writes there.
+    """
     folder = tempfile.gettempdir()
     why = useless(folder)
     if why:

@@ -35,7 +35,7 @@ from amqpsniff.session.table_rows import connection_row
 from amqpsniff.tables.values import values
 
 TURN_SECONDS = 30.0
-"""How often latencies start again: those shown are of the last 30 to 60 s."""
+"""Interval at which latencies start again: those shown are of one or two intervals, 30 to 60 s."""
 
 MAX_SHOWN = 2_000
 """Connections that are looked at in each tick, those that opened last: a look costs some 20 µs."""

@@ -9,7 +9,7 @@ from amqpsniff.opinion.sighting import Ours, Theirs
 ONLY_OURS, ONLY_THEIRS = "only-ours", "only-theirs"
 KIND, CHANNEL, SIZE, METHOD = "kind", "channel", "size", "method"
 ARGUMENT, PROPERTY, MALFORMED = "argument", "property", "malformed"
-"""What a difference can be about; `malformed` is what tshark calls a frame that is read here."""
+"""Subjects of differences; `malformed`: tshark calls a frame so, and amqpsniff reads it."""
 
 
 class Difference(NamedTuple):
