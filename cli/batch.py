@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Any
 
 from amqpsniff.analysis.report_tables import REPORTS
-from amqpsniff.errors import OutputError, UsageError
+from amqpsniff.errors import UsageError
 from amqpsniff.installation import how_to_add
 from amqpsniff.subprocess_env import safe_environment
+from amqpsniff.temporary_files import require_room
 
 from .completions import listed, words
 from .entry import FAILED, USAGE, complain
@@ -39,9 +40,6 @@ TELLING = "All masters are unresponsive"
 
 _ORIGIN = re.compile(r"^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
 """What stands before it: the time and the part of Spark."""
-
-ROOM = 1 << 16
-"""Bytes of temporary files that have to find room: less, and what the job says is lost."""
 
 MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
@@ -126,8 +124,8 @@ def _run(given: list[str], quiet: bool) -> int:
     """Run the job in a process of its own; the exit code."""
     from .render.batch import Shown
 
+    require_room()
     with tempfile.TemporaryFile() as said, Shown(quiet) as shown:
-        _require_room(said)
         process = subprocess.Popen(
             [sys.executable, "-m", JOB, *given],
             stdout=subprocess.PIPE,
@@ -144,20 +142,6 @@ def _run(given: list[str], quiet: bool) -> int:
             raise
         shown.finish()
         return _explain(said, code) if code else 0
-
-
-def _require_room(file: IO[bytes]) -> None:
-    """Raise OutputError where a temporary file cannot take what the job may say."""
-    try:
-        file.write(bytes(ROOM))
-        file.flush()
-    except OSError as error:
-        folder = tempfile.gettempdir()
-        raise OutputError(
-            f"temporary files ({folder}): {error.strerror}; set TMPDIR to another disk"
-        ) from None
-    file.seek(0)
-    file.truncate()
 
 
 def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from .options import Decoding, Input, Reader, Scope, at_least, offer, one_of, sp
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render import query_result
-from .render.grid import Grid, or_none, table
+from .render.grid import Grid, or_none, several_vhosts, table
 from .render.text import NONE, Words
 
 FORMATS = ("text", "json", "ndjson", "csv")
@@ -96,7 +96,8 @@ def _list(form: str) -> int:
 def write_table(table: pa.Table, form: str) -> None:
     """Write rows as text for people, or for programs."""
     if form == "text":
-        if "vhost" in table.column_names and len(table.column("vhost").unique()) == 1:
+        of_one = "vhost" in table.column_names and table["vhost"].unique().to_pylist()
+        if of_one and not several_vhosts(of_one):
             table = table.drop_columns("vhost")
         query_result.show(_rounded(table).to_reader(), Output())
         return

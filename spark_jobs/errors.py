@@ -15,12 +15,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 
 import amqpsniff.errors
 from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError
+from amqpsniff.temporary_files import trouble_with
 
 USAGE, FAILED = 2, 3
 """Exit codes, as on the command line."""
@@ -113,7 +113,7 @@ def _java_ended(found: re.Match[str]) -> str:
     if not _java_is_over():
         return ""  # it is another connection, to where captures are
     for folder in local_folders():
-        why = useless(folder)
+        why = trouble_with(folder)
         if why:
             return f"Spark's temporary files ({folder}): {why}; {ANOTHER}"
     return f"Spark's Java has ended: it was killed, {SHORT}; {AGAIN}"
@@ -186,17 +186,6 @@ def local_folders() -> list[str]:
             named = SparkConf().get("spark.local.dir") or ""
     named = named or tempfile.gettempdir()
     return [one.strip() for one in named.split(",") if one.strip()]
-
-
-def useless(folder: str) -> str:
-    """Why a folder is not writable; empty if it is."""
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(65_536))
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
 
 
 def _texts(error: BaseException | None) -> Iterator[str]:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from amqpsniff.errors import AmqpsniffError, OutputError, UsageError
-from amqpsniff.spark_jobs.errors import useless
+from amqpsniff.errors import AmqpsniffError, UsageError
 from amqpsniff.tables.export import RISING
+from amqpsniff.temporary_files import require_room
 
 DRIVER_MEMORY = "1g"
 """Only rows that are shown pass through the driver; tasks decode in Python workers, whose memory is
@@ -89,16 +88,6 @@ def require_java() -> None:
         raise NoJava(JAVA_MISSING)
 
 
-def require_room() -> None:
-    """Raise OutputError where the temporary folder is full: PySpark waits for ever for a file that
-    Java writes there.
-    """
-    folder = tempfile.gettempdir()
-    why = useless(folder)
-    if why:
-        raise OutputError(f"temporary files ({folder}): {why}; set TMPDIR to another disk")
-
-
 def check_master(master: str | None) -> None:
     """Raise UsageError for an invalid master, and for one that Spark would not find."""
     if master is None:
@@ -124,7 +113,7 @@ def context(
     check_master(master)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, which brought its own
         require_java()
-        require_room()
+        require_room()  # PySpark waits for ever for a file that Java writes there
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = (_told() if master is None else SparkConf()).setAppName(name)
     if master is not None:

@@ -189,7 +189,7 @@ def _idle(session: Any, now: int | None, age_ns: int) -> int:
 
 
 def _in_turn(channels: set[Any]) -> int:
-    """How many channels without consumers were used before the next was opened, and not after."""
+    """How many channels without consumers were idle from when the next one was opened."""
     used = sorted(
         (
             one.start_ns,

@@ -178,7 +178,9 @@ def _has_role(rows: Iterable[Any]) -> bool:
 
 
 def _unread(context: RuleContext, at: Sequence[str], exchange: str, key: str) -> set[str]:
-    """Queues that messages on a route reach, if nobody reads any and nothing was delivered."""
+    """Queues that messages on a route reach; none if one of them is read, or messages of the route
+    were delivered.
+    """
     if got_on(context, (*at, exchange, key), 0):
         return set()
     queues = queues_of(context, (at[0], at[1]), exchange, key)
