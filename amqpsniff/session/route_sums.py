@@ -6,6 +6,8 @@ To import Arrow takes as long as to decode 50 MB, and a summary of rows needs fe
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import cython
 from cython.cimports.amqpsniff.columns import Vocabulary
 from cython.cimports.amqpsniff.decode.method_layout import NO_WAIT
@@ -109,17 +111,26 @@ class RouteSums:
         """Keep the more frequent names; `numbers` are only those of texts that are needed."""
         counted: RouteCounter
         known: RouteCounter
+        exchange: cython.int
         texts: list = [None, *self.numbers]
+        renumbered: list = [0] * len(texts)
+        self.numbers = {}
         kept: dict = {}
-        numbers: dict = {}
-        ranked: list = sorted(self.sums.items(), key=_by_messages)
-        for place, ((way, client, *named), counted) in enumerate(ranked):
-            if place >= MAX_NAMES:
-                named[1] = None
-            exchange, name = (
-                numbers.setdefault(texts[one], len(numbers) + 1) if one else one for one in named
-            )
-            key = way, client, exchange, name
+        rare: list = []
+        totals: list = sorted([_total(counted) for counted in self.sums.values()])
+        least: cython.longlong = totals[max(0, len(totals) - MAX_NAMES)]
+        room: cython.longlong = MAX_NAMES - (len(totals) - bisect_right(totals, least))
+        for item in self.sums.items():
+            (way, client, exchange, name), counted = item
+            total: cython.longlong = _total(counted)
+            if name is None or total < least or (total == least and room <= 0):
+                rare.append(item)
+                continue
+            room -= total == least
+            exchange = self._renumber(exchange, texts, renumbered)
+            kept[way, client, exchange, self._renumber(name, texts, renumbered)] = counted
+        for (way, client, exchange, name), counted in rare:
+            key = way, client, self._renumber(exchange, texts, renumbered), None
             known = kept.get(key)
             if known is not None:
                 known.merge(counted)
@@ -127,8 +138,17 @@ class RouteSums:
                 kept[key] = counted
             else:
                 self.forgotten = True
-        self.sums, self.numbers = kept, numbers
+        self.sums = kept
         return 0
+
+    @cython.cfunc
+    def _renumber(self, number: cython.int, texts: list[Any], renumbered: list[Any]) -> Any:
+        """The new number of a text that is needed; `renumbered` has them by their old ones."""
+        found = renumbered[number]
+        if not found and number:
+            found = renumbered[number] = len(self.numbers) + 1
+            self.numbers[texts[number]] = found
+        return found
 
     @cython.cfunc
     def _numbers_of(self, words: Vocabulary) -> list[Any]:
@@ -141,10 +161,11 @@ class RouteSums:
         return found
 
 
-def _by_messages(item: tuple[Any, RouteCounter]) -> int:
-    """Orders names with counts: those with most messages first."""
-    counted: RouteCounter = item[1]
-    return -(counted.published + counted.delivered)
+@cython.cfunc
+@cython.exceptval(check=False)
+def _total(counted: RouteCounter) -> cython.longlong:
+    """Messages of both ways."""
+    return counted.published + counted.delivered
 
 
 @cython.ccall

@@ -14,9 +14,10 @@ import amqpsniff
 from amqpsniff.analysis.selection import RowFilter, Selection
 from amqpsniff.analysis.topology import COLUMNS, topology
 from amqpsniff.errors import UsageError
+from amqpsniff.session.counts import MAX_NAMES
 from tests.cli.running import write_capture
 from tests.conftest import SAMPLES
-from tests.session.script import Script, wired
+from tests.session.script import Script, wired, written
 from tests.waiting import PATIENCE
 
 MIX = SAMPLES / "pika_mix.pcap"
@@ -81,6 +82,23 @@ def test_a_topology_does_not_name_queues_of_an_earlier_opening(tmp_path: Path) -
     capture = amqpsniff.open(write_capture(tmp_path / "hole.pcap", packets))
     delivered = {row["queue"]: row["delivered"] for row in capture.topology()["queues"]}
     assert delivered == {"q": 2, None: 3}
+
+
+def test_a_routing_key_per_message_leaves_frequent_keys_exact(tmp_path: Path) -> None:
+    """Of more keys than are remembered, the rarer ones are counted for their exchange alone."""
+    orders, often = 2 * MAX_NAMES, 500
+    script = Script("handshake\nC1: channel.open\nS1: channel.open-ok")
+    script.add("C1: basic.publish exchange=orders routing_key=order-00000 | body=1")
+    sent = script.packets[-1]
+    keys = [b"%05d" % number for number in range(1, orders)] + [b"often"] * often
+    octets = b"".join(sent.octets.replace(b"00000", key) for key in keys)
+    script.packets.append(sent._replace(octets=octets))
+    result = amqpsniff.open(written(script, tmp_path / "orders.pcap")).topology(limit=None)
+    (publisher,) = result["publishers"]
+    assert publisher["published"] == len(keys) + 1
+    assert publisher["routing_key_count"] is None
+    assert len(publisher["routing_keys"]) == MAX_NAMES
+    assert publisher["routing_keys"][:2] == ["order-often", "order-00000"]
 
 
 def test_rows_of_other_tables_are_skipped() -> None:
