@@ -129,7 +129,7 @@ class RouteSums:
             room -= total == least
             exchange = self._renumber(exchange, texts, renumbered)
             kept[way, client, exchange, self._renumber(name, texts, renumbered)] = counted
-        for (way, client, exchange, name), counted in rare:
+        for (way, client, exchange, _), counted in rare:
             key = way, client, self._renumber(exchange, texts, renumbered), None
             known = kept.get(key)
             if known is not None:
