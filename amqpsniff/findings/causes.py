@@ -34,6 +34,9 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
                 finding.cause_packet_number = cause.packet_number
 
 
+AFTERMATH_NS = 1_000_000_000
+"""Time after the end of a cause in which it still brings about what it did not before."""
+
 _OF_SERVER = (REFUSED, UNANSWERED)
 """Findings of connections that never were: what became of others to the same server is a cause."""
 
@@ -50,25 +53,31 @@ class _Seen:
     def before(self, finding: Finding, codes: Iterable[str]) -> Finding | None:
         """The last finding of one of these codes that may have brought this one about."""
         until_ns = finding.until_ns or finding.ts_ns
+        over_ns = _began(finding) - AFTERMATH_NS
         for places in _around(finding):
             found = [
                 one
                 for place in places
                 for code in codes
-                if (one := self._last((*place, code), until_ns)) is not None
+                if (one := self._last((*place, code), until_ns, over_ns)) is not None
             ]
             if found:
                 return max(found, key=_began)
         return None
 
-    def _last(self, key: tuple[object, ...], ts_ns: int | None) -> Finding | None:
-        """The last one that began by a time; the last of all if the time is None."""
+    def _last(self, key: tuple[object, ...], ts_ns: int | None, over_ns: int) -> Finding | None:
+        """The last one that began by a time; the last of all if the time is None.
+
+        What is known to have ended before `over_ns` does not count.
+        """
         listed = self._places.get(key)
         if listed is None:
             return None
         at = len(listed)
         if ts_ns is not None and ts_ns < _began(listed[-1]):
             at = bisect_right(listed, ts_ns, key=_began)
+        while at and listed[at - 1].until_ns is not None and listed[at - 1].until_ns < over_ns:
+            at -= 1
         return listed[at - 1] if at else None
 
 

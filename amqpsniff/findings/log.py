@@ -129,9 +129,9 @@ class FindingLog:
         _count(known, count, last)
         return True
 
-    def find(self, code: str, connection_id: str) -> Finding | None:
+    def find(self, code: str, connection_id: str, variant: int | None = None) -> Finding | None:
         """The finding of a connection as a whole; None if there is none."""
-        return self._findings.get((code, connection_id, None, None))
+        return self._findings.get((code, connection_id, None, variant))
 
     def move(self, known: Finding, place: Iterable[object]) -> None:
         """A finding in the log was seen earlier, at this place."""

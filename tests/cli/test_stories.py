@@ -121,7 +121,7 @@ INCIDENT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         (SOUND, "certificate"),
     ),
-    "r_leak": (("churner", "opens a connection every 58.8 ms", "leaky-service"), ("error",)),
+    "r_leak": (("churner", "one every 58.5 ms", "leaky-service"), ("error",)),
     "t_excl": (("scheduler-2", "'scheduler.lock'", "queue 'single'", "exclusive use"), (SOUND,)),
     "u_stream_quorum": (
         (

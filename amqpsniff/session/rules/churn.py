@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any
@@ -42,6 +43,46 @@ SPRING_RATE = 25
 """Channels a second; Spring's default cache keeps 25 of them."""
 
 
+_VARIABLE = re.compile(r"[0-9a-f]{8,}|\d+")
+
+
+class _Churn:
+    """Connections of one client that did next to nothing, and the finding once it is there.
+
+    Attributes:
+        places: The first packets of the latest, before there is a finding.
+        count, begin_ns, end_ns: Number of those of the finding; the first and last beginning.
+    """
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.places: deque[Place] = deque(maxlen=SHORT_CONNECTIONS)
+        self.first: Place | None = None
+        self.finding: Finding | None = None
+        self.count = self.begin_ns = self.end_ns = 0
+
+    def add(self, begin_ns: int) -> None:
+        """Count one more connection, of which the finding speaks now and then, and at the end."""
+        self.count += 1
+        self.end_ns = max(self.end_ns, begin_ns)
+        if self.count & (self.count - 1) == 0:
+            self.tell()
+
+    def tell(self) -> None:
+        """Let the finding speak of all connections so far."""
+        if self.finding is not None:
+            self.finding.detail = self.detail()
+
+    def detail(self) -> str:
+        """What the finding says."""
+        lasted = self.end_ns - self.begin_ns
+        return (
+            f"{self.words} opened {self.count:,} connections in {duration(lasted)}, one every "
+            f"{duration(lasted / (self.count - 1))}, and closed each within a second, with at most "
+            f"{FEW_MESSAGES} messages on it"
+        )
+
+
 @where(SHORT)
 def judge_connection(context: RuleContext) -> None:
     """connection-ends: note a connection that did next to nothing."""
@@ -57,53 +98,52 @@ def judge_connection(context: RuleContext) -> None:
     client: Client = client_of(context)
     if max(context.messages) > FEW_MESSAGES or not client.host:
         return
-    if client.brief is not None:
-        context.log.count(client.brief, 1, conversation.first_packet_number)
+    if client.churn is not None:
+        client.churn.add(conversation.start_ns)
+        context.log.count(client.churn.finding, 1, conversation.first_packet_number)
         return
-    contribute(context, judge_short, first_place(context))
+    name = _VARIABLE.sub("…", client.application)  # some have a number of their own in it
+    who = client.host, client.user, name
+    contribute(context, judge_short, who, client.words, first_place(context))
 
 
-def judge_short(context: RuleContext, place: Sequence[Any]) -> None:
-    """One more connection that did next to nothing."""
-    here = Place(*place)
-    address = (here.client or "").rpartition(":")[0]
+def judge_short(
+    context: RuleContext, client: Sequence[Any], words: str, place: Sequence[Any]
+) -> None:
+    """One more connection of a client that did next to nothing."""
+    here, log = Place(*place), context.log
     clients = context.shared.setdefault("short connections", OrderedDict())
-    seen = clients.get(address)
-    if seen is None:
+    churn = clients.get(client)
+    if churn is None:
         if len(clients) >= MAX_CLIENTS:
             clients.popitem(last=False)
             context.forget("clients")
-        seen = clients[address] = [deque(maxlen=SHORT_CONNECTIONS), None]
-    if isinstance(seen[1], Finding):
-        if context.session is not None:
-            client_of(context).brief = seen[1]
-        context.log.count(seen[1], 1, here.packet_number)
-        return
-    seen[0].append(here)
-    _judge_client(context, address, seen)
-
-
-def _judge_client(context: RuleContext, address: str, seen: list[Any]) -> None:
-    places, found = seen
-    count = 1
-    if found is None:
-        if len(places) < SHORT_CONNECTIONS or _spread_ns(places) > CHURN_NS:
+        churn = clients[client] = _Churn(words)
+    if churn.first is not None:
+        churn.add(here.ts_ns or 0)
+        if churn.finding is None:  # it has no place of its own
+            report_at(context, churn.first, "connection-churn", "", last=here.packet_number)
             return
-        count = SHORT_CONNECTIONS
-        found = seen[1] = places[0]
-    apart = _spread_ns(places) / (SHORT_CONNECTIONS - 1)
-    detail = (
-        f"{address} opens a connection every {duration(apart)} and closes it within a "
-        f"second, with at most {FEW_MESSAGES} messages on each"
+        if context.session is not None:
+            client_of(context).churn = churn
+        log.count(churn.finding, 1, here.packet_number)
+        return
+    churn.places.append(here)
+    begun = [one.ts_ns or 0 for one in churn.places]  # they end in another order
+    if len(begun) < SHORT_CONNECTIONS or max(begun) - min(begun) > CHURN_NS:
+        return
+    churn.first, churn.count = churn.places[0], SHORT_CONNECTIONS
+    churn.begin_ns, churn.end_ns = min(begun), max(begun)
+    report_at(
+        context, churn.first, "connection-churn", churn.detail(), churn.count, here.packet_number
     )
-    report_at(context, found, "connection-churn", detail, count, places[-1].packet_number)
-    seen[1] = context.log.find("connection-churn", found.connection_id) or found
+    churn.finding = log.find("connection-churn", churn.first.connection_id)
 
 
-def _spread_ns(places: deque[Place]) -> int:
-    """From the first to the last beginning; connections end in another order than they began."""
-    begun = [place.ts_ns or 0 for place in places]
-    return max(begun) - min(begun)
+def tell_churn(context: RuleContext) -> None:
+    """capture-ends: let findings of churn speak of all their connections."""
+    for churn in context.shared.get("short connections", {}).values():
+        churn.tell()
 
 
 def note_channel(context: RuleContext) -> None:
@@ -149,6 +189,7 @@ def _is_java(context: RuleContext) -> bool:
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (judge_connection, judge_channels),
     "channel-ends": (note_channel,),
+    "capture-ends": (tell_churn,),
 }
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (judge_connection,)}

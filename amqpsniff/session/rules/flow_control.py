@@ -10,7 +10,13 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, reason_text
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S, interval, quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
-from amqpsniff.session.rules.shared_state import contribute, open_channels, report_at
+from amqpsniff.session.rules.shared_state import (
+    MAX_APART,
+    apart,
+    contribute,
+    open_channels,
+    report_at,
+)
 from amqpsniff.units import duration
 
 ROUND_TRIP_NS = 500_000_000
@@ -23,7 +29,10 @@ LATE = "published while blocked"
 _STOPS_KEPT = 64
 """Flows that stopped a client which are remembered for `credit.judge_windows`."""
 
-UNSEEN = 1
+ALARMS = "alarms"
+"""Name in `RuleContext.memory` of the reasons of alarms: memory and disk are told apart."""
+
+UNSEEN = MAX_APART + 1
 """The variant of a block whose beginning was not captured."""
 
 
@@ -76,7 +85,12 @@ def _block(context: RuleContext, reason: str) -> None:
     context.memory["while blocked"] = [0, 0]
     if context.log is not None and context.log.recorded is None:
         context.report_provisional(
-            "connection-blocked", reason, context.number, context.ts_ns, absent=False
+            "connection-blocked",
+            reason,
+            context.number,
+            context.ts_ns,
+            absent=False,
+            variant=apart(context, ALARMS, reason),
         )
     contribute(context, judge_blocked, context.session.connection.name()[0])
 
@@ -159,16 +173,27 @@ def _report_block(context: RuleContext, now: int | None, until: str) -> None:
             share = "all" if under_way == publishes else f"{under_way} of them"
             parts[-1] += f" ({share} in the first {duration(ROUND_TRIP_NS)})"
     place = context.place_of(number, since)
-    contribute(context, judge_unblocked, ", ".join(parts), place)
+    variant = apart(context, ALARMS, reason)
+    over_ns = None if hidden or until else now
+    contribute(context, judge_unblocked, ", ".join(parts), place, variant, over_ns)
 
 
-def judge_unblocked(context: RuleContext, detail: str, where: tuple[Any, ...]) -> None:
-    """A connection is not blocked any more."""
+def judge_unblocked(
+    context: RuleContext,
+    detail: str,
+    where: tuple[Any, ...],
+    variant: int | None,
+    over_ns: int | None,
+) -> None:
+    """A connection is not blocked any more; `over_ns` is None if it was until its end."""
     place = Place(*where)
     count = context.shared.setdefault("blocked", {}).pop(place.connection_id, 1)
     if count > 1:
         detail += f", {number_of(count, 'connection')} blocked at that time"
-    report_at(context, place, "connection-blocked", detail)
+    report_at(context, place, "connection-blocked", detail, variant=variant)
+    finding = context.log.find("connection-blocked", place.connection_id, variant)
+    if finding is not None:
+        finding.until_ns = over_ns
 
 
 def _published(context: RuleContext) -> None:

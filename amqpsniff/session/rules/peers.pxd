@@ -7,7 +7,7 @@ cdef class Client:
     cdef public tuple texts, key
     cdef public dict verdicts
     cdef public int first
-    cdef public object brief, short
+    cdef public object churn, short
 
 cpdef Client client_of(RuleContext context)
 cpdef str host_of(str end)

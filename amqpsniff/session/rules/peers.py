@@ -40,8 +40,8 @@ class Client:
         first: The number of its first connection.
         verdicts: What judges find of it; see `shared_state.Alike`. None before it connects
             again: tens of thousands of clients may have one connection each.
-        brief, short: The findings that count its connections which did next to nothing, and those
-            of PHP that were short; None before they are raised.
+        churn: Its connections that did next to nothing (`churn._Churn`), once there is a finding.
+        short: The finding that counts connections of PHP that were short; None before it is raised.
     """
 
     host: str
@@ -54,7 +54,7 @@ class Client:
     texts: tuple[str | None, ...]
     first: int
     verdicts: dict[Any, Any] | None
-    brief: Any
+    churn: Any
     short: Any
 
     def __init__(self, known: tuple[Any, ...], first: int) -> None:
@@ -62,7 +62,7 @@ class Client:
         self.key, self.first = known[:3], first
         self.server_host = host_of(self.server)
         self.on_network = not encrypted and _is_between_hosts(self.host, self.server_host)
-        self.verdicts = self.brief = self.short = None
+        self.verdicts = self.churn = self.short = None
         properties = table(read(self.start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
 

@@ -56,7 +56,7 @@ class _Series:
     def __init__(self) -> None:
         self.times: deque[int] = deque(maxlen=FAILURES)
         self.first: Place | None = None
-        self.first_ns = 0
+        self.first_ns = self.failed_ns = 0
         self.failure = ""
         self.count = 0
         self.reported = False
@@ -73,7 +73,8 @@ def _failed(context: RuleContext) -> None:
     if not of.text("connection_name") and _is_cut(context):
         return
     client = (of.host, of.server, of.user, of.application)
-    contribute(context, judge_failure, client, failure, now, of.words, context.place)
+    lived = began_ns(context), context.session.close_ns or now
+    contribute(context, judge_failure, client, failure, lived, now, of.words, context.place)
 
 
 def _is_cut(context: RuleContext) -> bool:
@@ -86,17 +87,23 @@ def judge_failure(
     context: RuleContext,
     client: Sequence[Any],
     failure: str,
+    lived: tuple[int | None, int],
     now: int,
     who: str,
     place: Sequence[Any],
 ) -> None:
-    """One more connection of a client that failed."""
+    """One more connection of a client that failed; `lived` is its beginning, and its close or end.
+
+    Those that were open at the first failure are no attempts to connect again.
+    """
     here = Place(*place)
     series = remembered(context, "failures", (client, _NAMES.sub("…", failure)), _Series)
+    if series.first is not None and (lived[0] is None or lived[0] < series.failed_ns):
+        return
     series.times.append(now)
     series.count += 1
     if series.first is None:
-        series.first, series.first_ns = here, now
+        series.first, series.first_ns, series.failed_ns = here, now, lived[1]
     times = series.times
     if not series.reported:
         spread_ns = max(times) - min(times)

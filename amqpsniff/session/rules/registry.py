@@ -191,6 +191,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
         _judge(name)(whole, *payload)
     for finding in records.attempts.report():
         log.add(finding)
+    churn.tell_churn(whole)
     reconnects.judge_leaks(whole)
     restoring.judge_restored(whole)
     consuming.judge_stayed_away(whole)

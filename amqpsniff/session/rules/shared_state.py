@@ -159,12 +159,18 @@ def report_at(
     count: int = 1,
     last: int | None = None,
     channel: int | None = None,
+    variant: int | None = None,
 ) -> None:
     """Raise a finding about the connection of a place; see `RuleContext.report`."""
     log = context.log
     end = last or place.packet_number
-    if not log.again(code, place.connection_id, place.capture, channel, count, end):
-        log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
+    if not log.again(code, place.connection_id, place.capture, channel, count, end, variant):
+        log.add(
+            Finding(
+                code, detail, *place, channel, count=count, last_packet_number=last,
+                variant=variant,
+            )
+        )  # fmt: skip
 
 
 def report_once(

@@ -37,9 +37,27 @@ def test_connections_for_a_message_each() -> None:
     assert row is not None
     assert (row["count"], row["packet_number"], row["last_packet_number"]) == (7, 1, 85)
     assert row["detail"] == (
-        "10.0.0.1 opens a connection every 14.0 ms and closes it within a second, with at most 3 "
-        "messages on each"
+        "user 'guest' from 10.0.0.1 opened 7 connections in 84.0 ms, one every 14.0 ms, and closed "
+        "each within a second, with at most 3 messages on it"
     )
+
+
+def test_connections_are_those_of_one_application() -> None:
+    """Two programs of a host, each with its own pace; a number in a name tells none apart."""
+
+    def of(name: str, count: int, apart_ms: int) -> str:
+        one = connections(count, apart_ms).replace("z.", f"{name}z.").replace("\nc", f"\n{name}c")
+        lines = one.replace("@+1ms c", f"@+1ms {name}c").splitlines()
+        for number in range(count):
+            client = f'{name}c{number}.handshake client=\'{{"connection_name":"{name}-{number}"}}\''
+            lines[lines.index(f"{name}c{number}.handshake")] = client
+        return "\n".join(lines)
+
+    rows = details(of("cron", 5, 2000) + "\n" + of("lambda", 9, 100), "connection-churn")
+    assert [row.partition(", and")[0] for row in rows] == [
+        "user 'guest' (cron-0) from 10.0.0.1 opened 5 connections in 8.06 s, one every 2.01 s",
+        "user 'guest' (lambda-0) from 10.0.0.1 opened 9 connections in 912 ms, one every 114 ms",
+    ]
 
 
 DELIVER = "S1: basic.deliver consumer_tag=t delivery_tag=1\n"

@@ -202,6 +202,20 @@ def test_a_connection_that_is_blocked_for_two_reasons() -> None:
     assert (row["detail"], row["count"]) == ("memory, for 2.00 s", 1)
 
 
+@pytest.mark.parametrize(("after_ms", "cause"), [(900, "connection-blocked"), (1100, None)])
+def test_alarms_one_after_the_other_and_an_end(after_ms: int, cause: str | None) -> None:
+    """Each reason is said with its time; an end long after both has nothing to do with them."""
+    alarm = "@+500ms S: connection.blocked reason={}\n@+2000ms S: connection.unblocked\n"
+    text = OPEN + alarm.format("memory") + alarm.format("disk") + alarm.format("memory")
+    codes = ("connection-blocked", "disconnect-unclean")
+    *blocked, ended = told(text + f"@+{after_ms}ms RST C", *codes)
+    assert [(row["detail"], row["count"]) for row in blocked] == [
+        ("memory, for 2.00 s", 2),
+        ("disk, for 2.00 s", 1),
+    ]
+    assert (ended["code"], ended["cause_code"]) == ("disconnect-unclean", cause)
+
+
 def test_a_connection_that_is_blocked_for_no_reason() -> None:
     text = OPEN + "S: connection.blocked\n@+1000ms S: connection.unblocked"
     assert one(text, "connection-blocked")["detail"] == "no reason given, for 1.00 s"

@@ -41,6 +41,22 @@ def test_ends_that_are_no_loop(before: str, after: str) -> None:
     assert not told(several(REFUSED.replace(before, after), 5), "reconnect-loop")
 
 
+def test_connections_that_end_together_are_no_loop() -> None:
+    """Each was opened once; the two that come after are a loop with the one before."""
+    forced = "reply_code=320 reply_text='CONNECTION_FORCED - maintenance'"
+    closed = f"""
+        c{{n}}.S: connection.close {forced}
+        c{{n}}.C: connection.close-ok
+        c{{n}}.FIN C
+        c{{n}}.FIN S
+    """
+    opened = "c{n}.handshake user=svc\n"
+    together = several(opened, 4) + several(closed, 4)
+    assert not told(together, "reconnect-loop")
+    again = "".join((opened + closed).format(n=number) for number in (4, 5))
+    assert one(together + again, "reconnect-loop")["count"] == 3
+
+
 SHORT = """
     c{n}.handshake user=web client='{"product": "AMQPLib", "platform": "PHP"}'
     c{n}.C1: channel.open
