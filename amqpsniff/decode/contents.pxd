@@ -29,6 +29,7 @@ cdef class ContentAssembler:
     cdef int body_missing(self, Half half, long long count) except? -1
     cdef int body_end(self, Half half) except? -1
     cpdef int finish(self, Half half) except? -1
+    cdef unsigned long long _mark(self, ValueReader reader, long long at, long long end) except? 1
     cdef int _keep_header(self, Content content, ValueReader reader, long long at, long long end) except? -1
     cdef bint _may_return(self, Content content) except? -1
     cdef int _begin_body(self, Half half, Content content) except? -1

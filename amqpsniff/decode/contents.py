@@ -36,6 +36,7 @@ from cython.cimports.amqpsniff.null import NULL
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.meanings import MAX_BODY_BYTES as PACKS_READ
 from amqpsniff.decode.octets import own_seed
+from amqpsniff.decode.properties import PLACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ _OPENING = cython.declare(cython.longlong, 39)
 """Bytes of the smallest frames that open a content: basic.publish (17) and its header (22)."""
 
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
+_HEADERS = cython.declare(cython.int, PLACES["headers"])
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
@@ -309,7 +311,7 @@ class ContentAssembler:
             content.located = self.properties.located
             content.body_marking = self.marking and self._may_return(content)
             if self.marking_all or content.body_marking:
-                mark: cython.ulonglong = reader.hash_with(self.seed, at + 4, end - at - 4)
+                mark: cython.ulonglong = self._mark(reader, at, end)
                 content.mark = cython.cast(cython.longlong, mark >> 1)
                 if not whole:
                     content.mark = -content.mark
@@ -327,6 +329,19 @@ class ContentAssembler:
         elif self.writer.messages.wanted:
             self._begin_body(half, content)
         return 0
+
+    def _mark(
+        self, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.ulonglong:
+        """A hash of the size and properties in a content header, with headers in any order."""
+        if not self.properties.present >> _HEADERS & 1:
+            return reader.hash_with(self.seed, at + 4, end - at - 4)
+        start: cython.longlong = at + 12 + self.properties.starts[_HEADERS]
+        stop: cython.longlong = start + self.properties.lengths[_HEADERS]
+        before: cython.ulonglong = reader.hash_with(self.seed, at + 4, start - at - 4)
+        after: cython.ulonglong = reader.hash_with(self.seed, stop, end - stop)
+        headers: cython.ulonglong = reader.table_mark(self.seed, start, stop)
+        return (before + 3 * headers + 5 * after) & _MASK64
 
     def _keep_header(
         self, content: Content, reader: ValueReader, at: cython.longlong, end: cython.longlong

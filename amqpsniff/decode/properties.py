@@ -31,7 +31,9 @@ CUT = cython.declare(cython.int, 1)
 TRAILING = cython.declare(cython.int, 2)
 UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 
-_PLACES = {name: place for place, name in enumerate(COLUMNS)}
+PLACES = {name: place for place, name in enumerate(COLUMNS)}
+"""Bit in `present`, and place in `starts`, by property."""
+
 _SLOTS = cython.declare(cython.int, 64)  # as many as there is room for
 _WIDTH = cython.declare(cython.int, 32)
 
@@ -90,7 +92,7 @@ class PropertyDecoder:
         for row in there:
             order += 2
             self.orders[order] = ord(row.type)
-            self.orders[order + 1] = _PLACES.get(row.name, 15)
+            self.orders[order + 1] = PLACES.get(row.name, 15)
         return 0
 
     def locate(

@@ -33,6 +33,9 @@ cdef class ValueReader(ByteReader):
     cdef int _pairs(self, long long at, long long limit, bint cut, int depth) except? -1
     cdef int _name(self, long long at, long long length) except? -1
     cdef bint _repeated(self, long long at, long long until, long long length) except? -1
+    cdef unsigned long long table_mark(
+        self, unsigned long long seed, long long at, long long end
+    ) except? 1
     cdef long long _skip(self, long long at, long long limit) except? -2
     cdef int _tagged(self, long long at, long long limit, bint cut, int depth) except? -1
     cdef int _container(self, int kind, long long start, long long limit, bint cut, int depth) except? -1

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (one packet, one line)
 """Returns: which publish each is of."""
 
 from pathlib import Path
@@ -29,6 +30,29 @@ def test_returned_stays_when_the_confirm_follows(ask: Ask) -> None:
             p1 publish number=1 returned r 2ms
             p2 publish number=2 confirmed a 2ms
             r return -
+        channels:
+            1.1 opened=open mode=confirm published=2 confirmed=1 returned=1 unconfirmed=2/0
+        """,
+    )
+
+
+def test_headers_that_the_broker_sorts(ask: Ask) -> None:
+    """RabbitMQ 4.3 sorts them by name; every version takes BCC off. Values tell publishes apart."""
+    check(
+        ask,
+        CONFIRMING
+        + """
+        [p1] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5 headers='{"b":{"z":1,"a":2},"a":"x"}'
+        [p2] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5 headers='{"b":{"z":1,"a":3},"BCC":["q"],"a":"x"}'
+        [r2] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5 headers='{"a":"x","b":{"z":1,"a":3}}'
+        [a2] S1: basic.ack delivery_tag=2
+        [a1] S1: basic.ack delivery_tag=1
+        """,
+        """
+        messages:
+            p1 publish number=1 confirmed a1 4ms
+            p2 publish number=2 returned r2 1ms
+            r2 return -
         channels:
             1.1 opened=open mode=confirm published=2 confirmed=1 returned=1 unconfirmed=2/0
         """,
