@@ -85,11 +85,12 @@ P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag n
     outcome, which stays null, but for the one that it names; no return means them any more.
 P4  basic.return belongs to the oldest publish of the incarnation that was mandatory or immediate,
     has no outcome, is not done with (P6), and has the same exchange and routing_key, body and
-    properties, headers in any order and without BCC (where not all of these were captured, and
-    several may be meant, none of them has an outcome; nor has any where the oldest is from before a loss in any direction, or before the
-    first method after it, or where it is one of several without a number and a confirm came since
-    then that names no number: it may be of any of them). That one is `returned`, with the packet
-    and time of the return. The ack that follows changes nothing.
+    properties, headers in any order and without BCC. Where not all of these were captured, and
+    several may be meant, none of them has an outcome; nor has any where the oldest is from before a
+    loss in any direction, or before the first method after it, or where it is one of several
+    without a number and a confirm came since then that names no number: it may be of any of them.
+    The one that is meant is `returned`, with the packet and time of the return. The ack that
+    follows changes nothing.
 P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null), unless
     it may have been answered in a loss (P3); one without a number has a null outcome.
 P6  In tx mode the publishes up to a tx.commit are done with when commit-ok answers it, those up to

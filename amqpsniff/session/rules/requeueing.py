@@ -20,6 +20,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import key_text, name_at, queues_of
+from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import report_once
 from amqpsniff.units import duration
 
@@ -29,10 +30,13 @@ POISON_DELIVERIES = 5
 """Deliveries of one message that are too many: a broken network or restart explains two, three."""
 
 MAX_MESSAGES = 10_000
-"""Latest redelivered messages that are remembered."""
+"""Latest redelivered messages, and dead letters, that are remembered."""
 
 MAX_REDELIVERED = 4_096
 """Redeliveries outstanding on a connection that are told from first deliveries."""
+
+DEAD_LETTERS_REDELIVERED = (4, 0)
+"""The oldest RabbitMQ that may call dead letters redelivered: 3.10 does not, 4.3.6 does."""
 
 STORM_NS = 10_000_000_000
 STORM_SHARE = 0.2
@@ -131,7 +135,9 @@ def redelivered(context: RuleContext) -> None:
     if rows.message_id.has(row):
         octets = rows.message_id.bytes_of(row)
         queue, routing_key = name_at(rows, "queue", row), name_at(rows, "routing_key", row)
-        key = f"{queue or ''}\0{routing_key or ''}", octets
+        where = f"{queue or ''}\0{routing_key or ''}"
+        times = _times_dead(_deaths(headers)) if headers.find(b'"x-death"') >= 0 else 0
+        key = f"{where}\0{times}" if times else where, octets
         if not _sight(context, AGAIN_NAMED, 0, *key):
             _poison(context, AGAIN_NAMED, _returns(context).come_again(key), octets)
     elif entry is not None and not _sight(context, AGAIN, entry.mark, _queue(entry)):
@@ -282,7 +288,7 @@ def dead_lettered(context: RuleContext) -> None:
     rows, row = context.facts["rows"], context.facts["row"]
     most, queue = 0, ""
     deaths = _deaths(rows.headers.bytes_of(row))
-    if deaths and rows.sender.at(row) == 1 and rows.redelivered.at(row) != 1:
+    if deaths and rows.sender.at(row) == 1 and not _is_counted(context, deaths):
         reason, of = str(deaths[0].get("reason")), str(deaths[0].get("queue"))
         report_once(
             context,
@@ -297,6 +303,34 @@ def dead_lettered(context: RuleContext) -> None:
     if most >= ROUNDS:
         where = route_of(context)
         context.report("dead-letter-cycle", f"{most} times through queue '{queue}', now {where}")
+
+
+def _is_counted(context: RuleContext, deaths: list[dict[str, Any]]) -> bool:
+    """True if a delivery brings a dead letter again.
+
+    RabbitMQ 4.3 calls what a consumer rejected a redelivery from its first delivery on: there it
+    has to have come on the connection before.
+    """
+    rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
+    again = bool(rows.redelivered.at(row) == 1)
+    if rabbitmq_release(context) < DEAD_LETTERS_REDELIVERED:
+        return again
+    message_id = rows.message_id.bytes_of(row)
+    if message_id is None and entry is None:
+        return again
+    seen = context.shared.setdefault("dead letters", OrderedDict())
+    what = entry.mark if message_id is None else message_id
+    key = context.session.number, what, _times_dead(deaths)
+    known = key in seen
+    seen[key] = True
+    if len(seen) > MAX_MESSAGES:
+        seen.popitem(last=False)
+    return again and known
+
+
+def _times_dead(deaths: list[dict[str, Any]]) -> int:
+    """How often a message was dead-lettered."""
+    return sum(count for death in deaths if isinstance(count := death.get("count"), int))
 
 
 def route_of(context: RuleContext) -> str:

@@ -166,6 +166,34 @@ def _deaths(queue: str, count: int) -> str:
     return f"body=3 'headers={json.dumps(headers)}'"
 
 
+def _of_release(release: str) -> str:
+    server = json.dumps({"product": "RabbitMQ", "version": release}, separators=(",", ":"))
+    return OPEN.replace("handshake", f"handshake server='{server}'")
+
+
+@pytest.mark.parametrize(("release", "counted"), [("3.13.7", 1), ("4.3.6", 2)])
+def test_dead_letters_that_are_called_redelivered(release: str, counted: int) -> None:
+    """RabbitMQ 4.3 says so of what a consumer rejected, at its first delivery already."""
+    one, other = (_deaths("work", 1) + f" message_id=m{number}" for number in (1, 2))
+    script = (
+        _deliver(1, 0, one) + _deliver(2, 1, one) + _deliver(3, 1, other) + _deliver(4, 1, other)
+    )
+    (line,) = said(_of_release(release) + script, "dead-lettered")
+    assert line.partition(":")[0] == "dead-lettered d1 -" + f" x{counted}" * (counted > 1)
+
+
+def test_a_message_that_is_tried_again_by_dead_lettering_is_no_poison() -> None:
+    """Each time it is another dead letter; one of them that comes again and again is poison."""
+    delayed = "".join(
+        _deliver(times, 1, _deaths("work", times) + " message_id=m1")
+        + f"C1: basic.nack delivery_tag={times} requeue=0\n"
+        for times in range(1, 8)
+    )
+    assert said(_of_release("4.3.6") + delayed, "poison-message") == []
+    again = _rounds(6, _deaths("work", 1) + " message_id=m1")
+    assert said(_of_release("4.3.6") + again, "poison-message")
+
+
 def _storms(back: int, kept: int, again: int, ms: int) -> str:
     """After one that is put back so many of them, some again, and some that are kept."""
     script = OPEN + "".join(
