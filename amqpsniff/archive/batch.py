@@ -398,9 +398,8 @@ class Batch:
             key = name.rpartition("/")[2].removesuffix(".result")
             if key[:KEY_DIGITS] not in wanted:
                 continue
-            octets = self.folder.read(name)
             try:
-                result = TaskResult.from_bytes(octets or b"")
+                result = TaskResult.from_bytes(self.folder.read(name))
             except (ValueError, KeyError, TypeError):
                 continue
             if result.lost or (result.witnessed and result.seed != self._seed):

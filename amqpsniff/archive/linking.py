@@ -23,9 +23,9 @@ from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
+from .encoding import numbers
 from .filesystem import Folder
 from .ordered_merge import Sighted, WitnessFile, in_order, number_columns, ordinals
-from .surveys import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,13 +135,9 @@ def _by_task(relinking: DistributedLinker) -> dict[int, pa.Table]:
     for name in FOUND:
         storage = bytearray(memoryview(relinking.columns[name].storage)[: 8 * rows])
         columns[name] = integer_array(storage, rows)
+    tasks = columns.pop("task")
     table = pa.table(columns)
-    tasks = _counts(table["task"])
-    if len(tasks) == 1:
-        return {next(iter(tasks)): table.drop_columns(["task"])}
-    return {
-        task: table.filter(pc.equal(table["task"], task)).drop_columns(["task"]) for task in tasks
-    }
+    return {task: table.filter(pc.equal(tasks, task)) for task in tasks.unique().to_pylist()}
 
 
 class LinksFile:

@@ -93,13 +93,8 @@ def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) 
 def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     """Files but for those that a batch has made in its folder."""
     base = folder.name.rstrip("/") + "/"
-    left = []
-    for one in listed:
-        whole = whole_path(one.path)
-        own = whole.startswith(base) and whole[len(base) :].partition("/")[0] in _OWN
-        if not own:
-            left.append(one)
-    return left
+    own = tuple(f"{base}{name}/" for name in _OWN)
+    return [one for one in listed if not f"{whole_path(one.path)}/".startswith(own)]
 
 
 @cache

@@ -31,7 +31,8 @@ from typing import Any, NamedTuple
 
 from amqpsniff.units import octets as amount
 
-from .surveys import Surveyed, integers, numbers
+from .encoding import integers, numbers
+from .surveys import Surveyed
 
 TASK_BYTES = 64 << 20
 """Captured bytes that one task decodes, about: half a second of work, against some 0.03 s that a

@@ -103,7 +103,7 @@ class TaskRun:
         if self._parts is not None:
             self.lost += self._parts.lost
         if self._objects is not None:
-            self._objects.close(whole=not self.lost)
+            self._objects.finish(whole=not self.lost)
 
     def _packets(self) -> CaptureSet:
         """The captures that are read; raises CaptureError if there are none."""
