@@ -17,10 +17,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from amqpsniff.analysis.report_tables import REPORTS, TOPOLOGY, find
 from amqpsniff.archive.batch_reports import MAX_ROWS, Result, bucket_of, check_report
-from amqpsniff.archive.filesystem import StorageOptions
+from amqpsniff.archive.filesystem import Folder, StorageOptions
+from amqpsniff.archive.output_folder import require_manifest
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object
-from amqpsniff.spark_jobs.tables import read_table, require_manifest
+from amqpsniff.spark_jobs.tables import read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ def dataframe(
     is asked for them. Raises UsageError for a report that is not there, and for a folder that no
     batch has written.
     """
-    report, manifest = find(name), require_manifest(output, storage)
+    report, manifest = find(name), require_manifest(Folder(output, storage))
     check_report(name, manifest)
     tables = {
         table: read_table(spark, output, table, columns, storage, manifest)
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         storage = json_object("--storage", given.storage)
-        check_report(given.name, require_manifest(given.tables, storage))
+        check_report(given.name, require_manifest(Folder(given.tables, storage)))
         spark = session(given.master, f"amqpsniff {given.name}", brief=True)
         spark.sparkContext.setLogLevel("ERROR")
         try:

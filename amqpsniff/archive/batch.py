@@ -335,8 +335,7 @@ class Batch:
         parts: dict[int | None, Parts] = {}
         for spec in others:
             sources = spec.task.sources
-            own = array("q", [files[one.path] for one in sources])
-            spec.parts = Parts(self.folder, sources, own)
+            spec.parts = Parts(self.folder, array("q", [files[one.path] for one in sources]))
             spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
             parts[spec.task.bucket] = spec.parts
         for result in done:

@@ -35,7 +35,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
 
 from .filesystem import Folder
-from .plan import Pack, Source
+from .plan import Pack, Source, Task
 from .prefetch import prefetched
 
 DEALT = "_work/dealt"
@@ -210,13 +210,12 @@ class Parts:
     """The packets of a bucket, to be read in another process: numbers of each piece of it.
 
     Attributes:
-        sources, files: The captures in the order of time, and a number of each.
+        files: A number of each capture, in the order of time.
         numbers: The number of the capture, then `PIECE` but for the bucket, for each piece.
         lost: What could not be read of the captures.
     """
 
     folder: Folder
-    sources: list[Source]
     files: array[int]
     numbers: array[int] = field(default_factory=lambda: array("q"))
     lost: list[Finding] = field(default_factory=list)
@@ -226,17 +225,17 @@ class Parts:
         """Bytes of the ranges."""
         return sum(self.numbers[2 :: len(PIECE)])
 
-    def captures(self) -> dict[str, Part]:
-        """Objects that are there, by capture, in the order of time."""
+    def captures(self, task: Task) -> dict[str, Part]:
+        """Objects that are there of captures of the task, by capture, in the order of time."""
         found: dict[str, Part] = {}
         places = {number: at for at, number in enumerate(self.files)}
         numbers = zip(*(self.numbers[at :: len(PIECE)] for at in range(len(PIECE))), strict=True)
         rows = sorted((places[number], *piece) for number, *piece in numbers)
         behind_before, counted = 0, 0
         for at, offset, length, behind in rows:
-            source = self.sources[at]
+            source = task.sources[at]
             if source.path not in found:
-                between = sum(one.skipped_bytes for one in self.sources[counted + 1 : at + 1])
+                between = sum(task.skipped[counted + 1 : at + 1])
                 found[source.path] = Part(source, [], behind_before + between)
                 behind_before, counted = behind, at
             found[source.path].ranges.append((offset, length))

@@ -41,6 +41,14 @@ def manifest_of(folder: Folder) -> Manifest | None:
     return None if content is None else dict(json.loads(content))
 
 
+def require_manifest(folder: Folder) -> Manifest:
+    """The manifest of a batch's folder; raises UsageError where no batch has written."""
+    manifest = manifest_of(folder)
+    if manifest is None:
+        raise UsageError(f"{folder.name}: no batch has written there; run `amqpsniff batch` first")
+    return manifest
+
+
 def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
     """Lock a folder for a batch; the seed of sightings, which is made once and kept there.
 

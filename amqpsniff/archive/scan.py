@@ -79,9 +79,9 @@ class Scan:
 
     def _specs(self) -> list[TaskSpec]:
         specs: list[TaskSpec] = []
-        for sources, marks, *facts in unpack(self.order.folder.read(TASKS))["tasks"]:
+        for sources, skipped, marks, *facts in unpack(self.order.folder.read(TASKS))["tasks"]:
             own = None if marks is None else array("q", marks)
-            task = Task([Source(*one) for one in sources], own, *facts)
+            task = Task([Source(*one) for one in sources], array("q", skipped), own, *facts)
             specs.append(replace(self.order, task=task, key=f"{len(specs):06d}"))
         return specs
 
