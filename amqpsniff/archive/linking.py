@@ -144,17 +144,21 @@ class LinksFile:
     """A task's links: rows of what `DistributedLinker` finds, written `GROUP_ROWS` at a time."""
 
     def __init__(self, folder: Folder, key: str) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
         self._stack = contextlib.ExitStack()
-        self._sink = self._stack.enter_context(folder.create(links_name(key)))
-        self._writer: Any = None
-        self._held: Any = None
+        sink = self._stack.enter_context(folder.create(links_name(key)))
+        schema = pa.schema([(name, pa.int64()) for name in FOUND if name != "task"])
+        self._writer = parquet.ParquetWriter(sink, schema, compression="zstd", compression_level=1)
+        self._held = schema.empty_table()
         self._digest = hashlib.blake2b(digest_size=DIGEST_DIGITS // 2)
 
     def add(self, rows: pa.Table) -> None:
         """More links."""
         import pyarrow as pa
 
-        self._held = rows if self._held is None else pa.concat_tables([self._held, rows])
+        self._held = pa.concat_tables([self._held, rows])
         while self._held.num_rows >= GROUP_ROWS:
             self._write(self._held.slice(0, GROUP_ROWS))
             self._held = self._held.slice(GROUP_ROWS)
@@ -168,12 +172,6 @@ class LinksFile:
         return self._digest.hexdigest()
 
     def _write(self, rows: pa.Table) -> None:
-        from pyarrow import parquet
-
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(
-                self._sink, rows.schema, compression="zstd", compression_level=1
-            )
         for column in rows.columns:
             for chunk in column.fill_null(-(2**63)).chunks:
                 octets = memoryview(chunk.buffers()[1])

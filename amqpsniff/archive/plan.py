@@ -506,8 +506,11 @@ class _Spans:
         for at, _, places in self._occurrences():
             for one in pc.unique(self.crossing["part"].take(places)).to_pylist():
                 members[one].append(at)
-        for key, one in _slices(self.crossing, "part", "mark"):
-            yield numbers(one["mark"]), members[key], pc.sum(one["bytes"]).as_py()
+        facts = [("mark", "list"), ("bytes", "sum")]
+        made = self.crossing.sort_by("mark").group_by("part", use_threads=False).aggregate(facts)
+        columns = made.sort_by("part").select(["part", "mark_list", "bytes_sum"]).columns
+        for one, own, size in zip(*columns, strict=True):
+            yield numbers(own.values), members[one.as_py()], size.as_py()
 
     def dealt(self) -> Iterator[tuple[int, array[int], array[int]]]:
         """(file, marks, buckets) of what is dealt out: a bucket is a part, in their order."""
@@ -545,18 +548,6 @@ class _Spans:
                 if len(there):
                     yield at, there, places.drop_null()
             begin = end
-
-
-def _slices(rows: Any, key: str, then: str) -> Iterator[tuple[int, Any]]:
-    """The rows of each value of a column, in the order of another."""
-    import pyarrow.compute as pc
-
-    ordered = rows.sort_by([(key, "ascending"), (then, "ascending")])
-    begin = 0
-    for one in pc.value_counts(ordered[key]):
-        count = one["counts"].as_py()
-        yield one["values"].as_py(), ordered.slice(begin, count)
-        begin += count
 
 
 def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:
