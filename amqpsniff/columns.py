@@ -30,13 +30,6 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
 
-NUMBER_BITS = 40
-"""Bits of a packet's number within its capture; above them, from the TCP stage to the decoder, is
-the capture's place among those fed."""
-
-NUMBER_MASK = (1 << NUMBER_BITS) - 1
-
-
 PADDING_BYTES = 64
 """Bytes up to a multiple of which Arrow's streams have buffers."""
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.moments import Moments
 from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
+from amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.packs import PackFile, load
 from amqpsniff.plan import Plan
 from amqpsniff.session import Tracker

@@ -24,6 +24,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pytest
 
 from amqpsniff.errors import AmqpsniffError, UsageError
+from amqpsniff.link_types import LINK_ETHERNET, LINK_RAW
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,7 +47,6 @@ AUTO, CAPTURE, PROXY = RECORDERS = ("auto", "capture", "proxy")
 MAX_LINES = 60
 """Lines of the conversation that a failure shows, the last ones."""
 
-LINK_RAW, LINK_ETHERNET = 101, 1
 SYN, ACK, PUSH, FIN = 2, 16, 8, 1
 MAX_READ = 32_768
 _WINDOW = 65_535

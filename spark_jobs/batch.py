@@ -188,9 +188,8 @@ def _report(
     say: Say,
 ) -> None:
     """Make the reports, by DuckDB if `here`, show and write them."""
-    from .reports import Config, make
+    from .reports import make
 
-    config = Config((given.output,), rows=given.rows, storage=batch.storage)
     made = []
     for name in names:
         say({"stage": "report", "report": name})
@@ -198,7 +197,7 @@ def _report(
         if here:
             with contextlib.suppress(FilterError):  # more than DuckDB is given memory for
                 report = make_here(batch.folder, name, given.rows)
-        report = report or make(spark(), name, config)
+        report = report or make(spark(), name, given.output, given.rows, storage=batch.storage)
         report.write(batch.folder)
         made.append(report)
         if name in given.report:

@@ -173,7 +173,7 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
     except ValueError:
         pass
     try:
-        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
             f"option {name}: `{text}` is no time; give 2026-01-31T12:00:00Z or seconds since 1970"

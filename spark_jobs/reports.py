@@ -1,4 +1,4 @@
-"""The reports on Spark: `amqpsniff.analysis.report_tables` over the tables of a batch, or captures.
+"""The reports on Spark: `amqpsniff.analysis.report_tables` over the tables of a batch.
 
     spark-submit spark_jobs/reports.py latency tables/
 
@@ -8,28 +8,17 @@ shows the first rows of a report; `-o` writes all of them.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from amqpsniff.analysis.report_tables import (
-    REPORTS,
-    TOPOLOGY,
-    find,
-    schema,
-)
+from amqpsniff.analysis.report_tables import REPORTS, TOPOLOGY, find
 from amqpsniff.archive.batch_reports import MAX_ROWS, Result, bucket_of, check_report
-from amqpsniff.archive.filesystem import Folder
-from amqpsniff.archive.listing import list_captures
-from amqpsniff.archive.output_folder import Manifest, manifest_of
-from amqpsniff.archive.surveys import survey_files
-from amqpsniff.errors import UsageError
+from amqpsniff.archive.filesystem import Folder, StorageOptions
+from amqpsniff.archive.output_folder import require_manifest
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.tables import read_table
@@ -42,42 +31,29 @@ BATCH_ROWS = 8_192
 """Rows of the graph's traffic that the driver holds at a time."""
 
 
-@dataclass(frozen=True)
-class Config:
-    """The subject of a report.
+def dataframe(
+    spark: SparkSession,
+    name: str,
+    output: str,
+    bucket_seconds: int = 0,
+    storage: StorageOptions | None = None,
+) -> DataFrame:
+    """The rows of a report over the folder `output` of a batch.
 
-    Attributes:
-        inputs: The folder that a batch has written; or captures, folders, patterns.
-        ports: For captures: comma-separated ports to follow; empty for any, by content.
-        bucket_seconds: Length of a time bucket; 0 to choose one by the time that there is.
-        rows: Rows that are shown.
-        storage: Options for fsspec, if it reads the folder.
+    A time bucket has `bucket_seconds`; 0 to choose by the time that there is. `storage` are options
+    for fsspec, if it reads the folder. Rows of `topology` are made at once, the others when Spark
+    is asked for them. Raises UsageError for a report that is not there, and for a folder that no
+    batch has written.
     """
-
-    inputs: tuple[str, ...]
-    ports: str = ""
-    bucket_seconds: int = 0
-    rows: int = 20
-    storage: Mapping[str, Any] = field(default_factory=dict)
-
-
-def dataframe(spark: SparkSession, name: str, config: Config) -> DataFrame:
-    """The rows of a report; raises UsageError for a report that is not there.
-
-    Those of `topology` are made at once, the others when Spark is asked for them.
-    """
-    report, manifest = find(name), _manifest(config)
-    if manifest is not None:
-        check_report(name, manifest)
-        if config.ports:
-            raise UsageError(f"--port is for captures, and {config.inputs[0]} is of a batch")
+    report, manifest = find(name), require_manifest(Folder(output, storage))
+    check_report(name, manifest)
     tables = {
-        table: _load(spark, config, manifest, table, columns)
+        table: read_table(spark, output, table, columns, storage, manifest)
         for table, columns in report.reads().items()
     }
     names = {table: f"{{{table}}}" for table in tables}
-    bucket = config.bucket_seconds or _bucket(config, manifest)
-    rows = spark.sql(report.statement(bucket, names), **tables)
+    statement = report.statement(bucket_seconds or bucket_of(manifest), names)
+    rows = spark.sql(statement, **tables)
     return _graph(spark, rows) if name == TOPOLOGY else rows
 
 
@@ -98,41 +74,17 @@ def _batches(rows: Iterator[Row], kind: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(some, kind)
 
 
-def _manifest(config: Config) -> Manifest | None:
-    """The manifest of the batch that is read; None for captures."""
-    if len(config.inputs) != 1:
-        return None
-    return manifest_of(Folder(config.inputs[0], config.storage))
-
-
-def _bucket(config: Config, manifest: Manifest | None) -> int:
-    """Seconds of a time bucket with which there are few enough of them."""
-    if manifest is None:
-        files = survey_files(list_captures(config.inputs, config.storage), dict(config.storage))
-        manifest = {"captures": [vars(one) for one in files]}
-    return bucket_of(manifest)
-
-
-def _load(
+def make(
     spark: SparkSession,
-    config: Config,
-    manifest: Manifest | None,
-    table: str,
-    names: Iterable[str],
-) -> DataFrame:
-    if manifest is not None:
-        return read_table(spark, config.inputs[0], table, names, config.storage, manifest)
-    whole = from_arrow_schema(schema(table))
-    columns = StructType([whole[name] for name in names])
-    source = spark.read.format("amqp").option("table", table).option("port", config.ports)
-    source = source.option("storageOptions", json.dumps(dict(config.storage)))
-    return source.schema(columns).load(list(config.inputs))
-
-
-def make(spark: SparkSession, name: str, config: Config) -> Result:
-    """Run a report; raises UsageError for a report that is not there."""
-    rows = dataframe(spark, name, config).limit(MAX_ROWS + 1).toArrow()
-    return Result.of(name, rows, config.rows)
+    name: str,
+    output: str,
+    shown: int,
+    bucket_seconds: int = 0,
+    storage: StorageOptions | None = None,
+) -> Result:
+    """Run a report, of which so many rows are shown; see `dataframe`."""
+    rows = dataframe(spark, name, output, bucket_seconds, storage)
+    return Result.of(name, rows.limit(MAX_ROWS + 1).toArrow(), shown)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -142,20 +94,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         storage = json_object("--storage", given.storage)
-        config = Config(tuple(given.inputs), given.port, given.bucket, given.rows, storage)
-        find(given.name)
-        if _manifest(config) is None:
-            list_captures(config.inputs, config.storage)
+        check_report(given.name, require_manifest(Folder(given.tables, storage)))
         spark = session(given.master, f"amqpsniff {given.name}", brief=True)
         spark.sparkContext.setLogLevel("ERROR")
         try:
             if given.output:
-                rows = dataframe(spark, given.name, config)
+                rows = dataframe(spark, given.name, given.tables, given.bucket, storage)
                 writer = rows.write.mode("overwrite").format(given.format)
                 with saving(given.output):
                     writer.option("header", "true").save(given.output)
             else:
-                print(make(spark, given.name, config).as_text())
+                made = make(spark, given.name, given.tables, given.rows, given.bucket, storage)
+                print(made.as_text())
         finally:
             spark.stop()
     except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
@@ -173,10 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("name", metavar="NAME", help="the report")
-    add("inputs", nargs="+", metavar="INPUT", help="a folder that a batch has written, or captures")
+    add("tables", metavar="TABLES", help="a folder that a batch has written")
     add("-o", "--output", metavar="DIR", help="write all rows there instead of showing some")
     add("--format", choices=("parquet", "json", "csv"), default="parquet")
-    add("--port", default="", help="for captures: ports to follow, comma-separated")
     add("--bucket", type=int, default=0, metavar="SECONDS", help="time bucket")
     add("--storage", default="{}", metavar="JSON", help="options for fsspec")
     add("--master", help="Spark master; default: what spark-submit says")

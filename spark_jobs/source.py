@@ -383,16 +383,9 @@ class AmqpStreamReader(DataSourceStreamReader):
 
 def _going_on(marks: set[int], one: Surveyed) -> Surveyed:
     """A file with no other conversations than these."""
-    kept = [
-        (mark, octets)
-        for mark, octets in zip(one.marks, one.mark_bytes, strict=True)
-        if mark in marks
-    ]
-    return replace(
-        one,
-        marks=array("q", [mark for mark, _ in kept]),
-        mark_bytes=array("q", [octets for _, octets in kept]),
-    )
+    pairs = zip(one.marks, one.mark_bytes, strict=True)
+    kept = {mark: octets for mark, octets in pairs if mark in marks}
+    return replace(one, marks=array("q", kept), mark_bytes=array("q", kept.values()))
 
 
 def _changed_ns(one: Listed) -> int:

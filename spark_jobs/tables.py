@@ -18,9 +18,8 @@ from pyspark.sql.types import StructType
 
 from amqpsniff.archive.batch_reports import files_of
 from amqpsniff.archive.filesystem import Folder, StorageOptions, whole_path
-from amqpsniff.archive.output_folder import Manifest, manifest_of
+from amqpsniff.archive.output_folder import Manifest, require_manifest
 from amqpsniff.capture.formats import is_remote
-from amqpsniff.errors import UsageError
 from amqpsniff.tables.schema import JSON_COLUMNS
 
 from .source import arrow_schema
@@ -49,9 +48,7 @@ def read_table(
     are VARIANT, null where they are no JSON. Raises UsageError for a folder that no batch has
     written, and for a table or columns that it has not.
     """
-    manifest = manifest or manifest_of(Folder(output, storage))
-    if manifest is None:
-        raise UsageError(f"{output}: no batch has written there; run `amqpsniff batch` first")
+    manifest = manifest or require_manifest(Folder(output, storage))
     base = whole_path(output).rstrip("/")
     whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
     chosen = whole if columns is None else StructType([whole[name] for name in columns])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.clients import MAX_NAME
 from amqpsniff.analysis.selection import OF_CONNECTIONS, RowFilter, Selection, Started
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
-from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.errors import UsageError
+from amqpsniff.packet_numbers import NUMBER_MASK
 from amqpsniff.session.owing import Silence
 from amqpsniff.tables.values import values
 from amqpsniff.wire_text import harmless, shortened

@@ -335,8 +335,7 @@ class Batch:
         parts: dict[int | None, Parts] = {}
         for spec in others:
             sources = spec.task.sources
-            own = array("q", [files[one.path] for one in sources])
-            spec.parts = Parts(self.folder, sources, own)
+            spec.parts = Parts(self.folder, array("q", [files[one.path] for one in sources]))
             spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
             parts[spec.task.bucket] = spec.parts
         for result in done:
@@ -398,9 +397,8 @@ class Batch:
             key = name.rpartition("/")[2].removesuffix(".result")
             if key[:KEY_DIGITS] not in wanted:
                 continue
-            octets = self.folder.read(name)
             try:
-                result = TaskResult.from_bytes(octets or b"")
+                result = TaskResult.from_bytes(self.folder.read(name))
             except (ValueError, KeyError, TypeError):
                 continue
             if result.lost or (result.witnessed and result.seed != self._seed):

@@ -18,7 +18,7 @@ from amqpsniff.report.tables import plain
 from amqpsniff.tables.schema import LINKED, MEANINGS, TABLES, batch_schema
 
 from .filesystem import Folder
-from .output_folder import Manifest, manifest_of
+from .output_folder import Manifest, require_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +115,7 @@ class Result:
 
 def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> Result:
     """Make a report by DuckDB, of files on this machine; raises UsageError for a report that is not
-    there.
+    there, and where no batch has written.
     """
     import pyarrow as pa
 
@@ -123,7 +123,7 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
     from amqpsniff.tables.query import answer_files
 
     report = find(name)
-    manifest = manifest_of(folder) or {"tables": {}, "captures": []}
+    manifest = require_manifest(folder)
     check_report(name, manifest)
     tables = {}
     for table, columns in report.reads().items():
@@ -136,4 +136,4 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
 def write_page(folder: Folder, results: Iterable[Result]) -> None:
     """Write the page with all reports to a batch's folder."""
     tables: Mapping[str, pa.Table] = {one.report.name: one.table for one in results}
-    folder.write("report.html", page(manifest_of(folder) or {}, tables).encode())
+    folder.write("report.html", page(require_manifest(folder), tables).encode())

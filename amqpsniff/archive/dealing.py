@@ -22,8 +22,8 @@ import json
 import struct
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -35,7 +35,8 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
 
 from .filesystem import Folder
-from .plan import Pack, Source
+from .plan import Pack, Source, Task
+from .prefetch import prefetched
 
 DEALT = "_work/dealt"
 
@@ -92,31 +93,25 @@ def object_name(source: Source, ending: str = "packets") -> str:
     return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.{ending}"
 
 
-class Objects:
-    """The objects of some captures while they are read: `feed` batches, then `close`.
+class Objects(contextlib.ExitStack):
+    """The objects of some captures while they are read: `feed` batches, then `finish`.
 
-    A context manager: nothing is left of objects that were not closed. Those that an earlier run
+    A context manager: nothing is left of objects that were not finished. Those that an earlier run
     has written are not written again; `complete` says that these are all.
     """
 
     def __init__(self, deal: Deal, folder: Folder, ports: frozenset[int] | None) -> None:
+        super().__init__()
         self.dealt: Dealt = {}
         self._deal = deal
         self._folder = folder
         self._ports = ports
         self._open: dict[str, _Object] = {}
-        self._stack = contextlib.ExitStack()
         sources = [one for one in deal.pack.task.sources if one.path in deal.pack.marks]
         self._sources = {one.path: one for one in sources}
         for one in sources:
             self._find(one)
         self.complete = self.dealt.keys() >= self._sources.keys()
-
-    def __enter__(self) -> Objects:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
 
     def feed(self, batch: PacketBatch) -> None:
         """Deal out the packets of a batch."""
@@ -125,15 +120,15 @@ class Objects:
             return
         if path not in self._open:
             source = self._sources[path]
-            sink = self._stack.enter_context(self._folder.create(object_name(source)))
+            sink = self.enter_context(self._folder.create(object_name(source)))
             self._open[path] = _Object(self._deal.of(path), source, sink, self._ports)
         self._open[path].feed(batch)
 
-    def close(self, *, whole: bool) -> None:
+    def finish(self, *, whole: bool) -> None:
         """All captures were read: to their ends if they are `whole`, else it is for this run."""
         keys = self._deal.keys
-        made = {path: one.close() for path, one in self._open.items()}
-        self._stack.close()
+        made = {path: one.finish() for path, one in self._open.items()}
+        self.close()
         for path, pieces in made.items():
             self.dealt[path] = array("q", chain.from_iterable(pieces))
             told: dict[str, list[Any]] = {keys[one]: [] for one in self._deal.of(path).values()}
@@ -176,7 +171,7 @@ class _Object:
         if self._held >= HELD_BYTES:
             self._write()
 
-    def close(self) -> list[tuple[int, ...]]:
+    def finish(self) -> list[tuple[int, ...]]:
         """Write the rest; the pieces."""
         self._pack(self._dealer.take_all())
         self._write()
@@ -215,13 +210,12 @@ class Parts:
     """The packets of a bucket, to be read in another process: numbers of each piece of it.
 
     Attributes:
-        sources, files: The captures in the order of time, and a number of each.
+        files: A number of each capture, in the order of time.
         numbers: The number of the capture, then `PIECE` but for the bucket, for each piece.
         lost: What could not be read of the captures.
     """
 
     folder: Folder
-    sources: list[Source]
     files: array[int]
     numbers: array[int] = field(default_factory=lambda: array("q"))
     lost: list[Finding] = field(default_factory=list)
@@ -231,17 +225,17 @@ class Parts:
         """Bytes of the ranges."""
         return sum(self.numbers[2 :: len(PIECE)])
 
-    def captures(self) -> dict[str, Part]:
-        """Objects that are there, by capture, in the order of time."""
+    def captures(self, task: Task) -> dict[str, Part]:
+        """Objects that are there of captures of the task, by capture, in the order of time."""
         found: dict[str, Part] = {}
         places = {number: at for at, number in enumerate(self.files)}
         numbers = zip(*(self.numbers[at :: len(PIECE)] for at in range(len(PIECE))), strict=True)
         rows = sorted((places[number], *piece) for number, *piece in numbers)
         behind_before, counted = 0, 0
         for at, offset, length, behind in rows:
-            source = self.sources[at]
+            source = task.sources[at]
             if source.path not in found:
-                between = sum(one.skipped_bytes for one in self.sources[counted + 1 : at + 1])
+                between = sum(task.skipped[counted + 1 : at + 1])
                 found[source.path] = Part(source, [], behind_before + between)
                 behind_before, counted = behind, at
             found[source.path].ranges.append((offset, length))
@@ -252,34 +246,25 @@ class Parts:
         if not captures:
             raise CaptureError("none of the captures could be read")
         begins = {path: one.source.begin_ns for path, one in captures.items()}
-        readers = _Readers(captures, self.folder)
-        return CaptureSet(sorted(captures), open_file=readers.open, begins=begins)
+        opener = _opener(captures, self.folder)
+        return CaptureSet(sorted(captures), open_file=opener, begins=begins)
 
 
-class _Readers:
+def _opener(captures: Mapping[str, Part], folder: Folder) -> Callable[[str, int], DealtCapture]:
     """Opens what stands for captures; those that come next are read in threads meanwhile."""
+    pool = ThreadPoolExecutor(AHEAD)
+    begun: dict[str, Iterator[list[tuple[int, bytes]]]] = {}
+    coming = iter(captures.items())
 
-    def __init__(self, captures: Mapping[str, Part], folder: Folder) -> None:
-        self._pool = ThreadPoolExecutor(AHEAD)
-        self._begun: dict[str, Iterator[tuple[int, bytes]]] = {}
-        self._coming = iter([(path, _chunks(part, folder)) for path, part in captures.items()])
-
-    def open(self, path: str, _: int) -> DealtCapture:
-        """The object that stands for a capture."""
-        while path not in self._begun or len(self._begun) <= AHEAD:
-            one, chunks = next(self._coming, ("", None))
-            if chunks is None:
+    def opened(path: str, _: int) -> DealtCapture:
+        while path not in begun or len(begun) <= AHEAD:
+            one, part = next(coming, ("", None))
+            if part is None:
                 break
-            self._begun[one] = self._ahead(chunks, self._pool.submit(next, chunks, None))
-        return DealtCapture(path, self._begun.pop(path))
+            begun[one] = prefetched(_chunks(part, folder), pool)
+        return DealtCapture(path, chain.from_iterable(begun.pop(path)))
 
-    def _ahead(
-        self, chunks: Iterator[list[tuple[int, bytes]]], coming: Future[Any]
-    ) -> Iterator[tuple[int, bytes]]:
-        """The blocks of chunks, of which the next one is made ready in a thread."""
-        while (chunk := coming.result()) is not None:
-            coming = self._pool.submit(next, chunks, None)
-            yield from chunk
+    return opened
 
 
 class DealtCapture:

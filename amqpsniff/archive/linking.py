@@ -23,9 +23,9 @@ from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
+from .encoding import numbers
 from .filesystem import Folder
 from .ordered_merge import Sighted, WitnessFile, in_order, number_columns, ordinals
-from .surveys import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,30 +135,30 @@ def _by_task(relinking: DistributedLinker) -> dict[int, pa.Table]:
     for name in FOUND:
         storage = bytearray(memoryview(relinking.columns[name].storage)[: 8 * rows])
         columns[name] = integer_array(storage, rows)
+    tasks = columns.pop("task")
     table = pa.table(columns)
-    tasks = _counts(table["task"])
-    if len(tasks) == 1:
-        return {next(iter(tasks)): table.drop_columns(["task"])}
-    return {
-        task: table.filter(pc.equal(table["task"], task)).drop_columns(["task"]) for task in tasks
-    }
+    return {task: table.filter(pc.equal(tasks, task)) for task in tasks.unique().to_pylist()}
 
 
 class LinksFile:
     """A task's links: rows of what `DistributedLinker` finds, written `GROUP_ROWS` at a time."""
 
     def __init__(self, folder: Folder, key: str) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
         self._stack = contextlib.ExitStack()
-        self._sink = self._stack.enter_context(folder.create(links_name(key)))
-        self._writer: Any = None
-        self._held: Any = None
+        sink = self._stack.enter_context(folder.create(links_name(key)))
+        schema = pa.schema([(name, pa.int64()) for name in FOUND if name != "task"])
+        self._writer = parquet.ParquetWriter(sink, schema, compression="zstd", compression_level=1)
+        self._held = schema.empty_table()
         self._digest = hashlib.blake2b(digest_size=DIGEST_DIGITS // 2)
 
     def add(self, rows: pa.Table) -> None:
         """More links."""
         import pyarrow as pa
 
-        self._held = rows if self._held is None else pa.concat_tables([self._held, rows])
+        self._held = pa.concat_tables([self._held, rows])
         while self._held.num_rows >= GROUP_ROWS:
             self._write(self._held.slice(0, GROUP_ROWS))
             self._held = self._held.slice(GROUP_ROWS)
@@ -172,12 +172,6 @@ class LinksFile:
         return self._digest.hexdigest()
 
     def _write(self, rows: pa.Table) -> None:
-        from pyarrow import parquet
-
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(
-                self._sink, rows.schema, compression="zstd", compression_level=1
-            )
         for column in rows.columns:
             for chunk in column.fill_null(-(2**63)).chunks:
                 octets = memoryview(chunk.buffers()[1])

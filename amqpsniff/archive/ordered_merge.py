@@ -11,18 +11,17 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.session.event_log import ORDER, EventLog
 
+from .encoding import integers
 from .filesystem import Folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Open = Callable[[str], IO[bytes]]
-
-File = TypeVar("File", bound="WitnessFile")
 
 RISING = ("number", "seen_number", "message", "packet_number", "ts_ns", "seen_ns", "sent_ns")
 """Columns that grow or stay near one another: written as differences."""
@@ -40,7 +39,7 @@ class Sighted:
     captures: list[str]
 
 
-class WitnessFile:
+class WitnessFile(contextlib.ExitStack):
     """Writes what a task sees to a file of a folder, if it is anything; a context manager.
 
     `log` of a subclass is what the task is to be given.
@@ -57,19 +56,13 @@ class WitnessFile:
         columns: Callable[[Any], dict[str, pa.Array]],
         unlike: Sequence[str],
     ) -> None:
+        super().__init__()
         self.sighted: Sighted | None = None
         self._folder = folder
         self._name = name
         self._columns = columns
         self._unlike = {*unlike, *RISING}
-        self._stack = contextlib.ExitStack()
         self._writer: Any = None
-
-    def __enter__(self: File) -> File:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
 
     def add(self, witness: EventLog) -> None:
         """Write what is in the columns."""
@@ -78,12 +71,12 @@ class WitnessFile:
         columns = self._columns(witness)
         batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         if self._writer is None:
-            sink = self._stack.enter_context(self._folder.create(self._name))
+            sink = self.enter_context(self._folder.create(self._name))
             self.sighted = Sighted(
                 self._name, 0, batch.column("ts_ns")[0].as_py(), witness.captures
             )
             self._writer = self._open(sink, batch.schema)
-            self._stack.callback(self._writer.close)
+            self.callback(self._writer.close)
         self._writer.write_batch(batch)
         assert self.sighted is not None
         self.sighted.rows += batch.num_rows
@@ -105,13 +98,9 @@ class WitnessFile:
 
 def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
     """When each row was, and further columns of integers, as they are: not copied."""
-    import pyarrow as pa
-
-    columns = {}
-    for name in [*ORDER, *names]:
-        storage = pa.py_buffer(getattr(witness, name).storage)
-        columns[name] = pa.Array.from_buffers(pa.int64(), witness.rows, [None, storage])
-    return columns
+    return {
+        name: integers(getattr(witness, name).storage, witness.rows) for name in [*ORDER, *names]
+    }
 
 
 def ordinals(first: int, count: int) -> pa.Array:

@@ -41,6 +41,14 @@ def manifest_of(folder: Folder) -> Manifest | None:
     return None if content is None else dict(json.loads(content))
 
 
+def require_manifest(folder: Folder) -> Manifest:
+    """The manifest of a batch's folder; raises UsageError where no batch has written."""
+    manifest = manifest_of(folder)
+    if manifest is None:
+        raise UsageError(f"{folder.name}: no batch has written there; run `amqpsniff batch` first")
+    return manifest
+
+
 def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
     """Lock a folder for a batch; the seed of sightings, which is made once and kept there.
 
@@ -93,13 +101,8 @@ def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) 
 def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     """Files but for those that a batch has made in its folder."""
     base = folder.name.rstrip("/") + "/"
-    left = []
-    for one in listed:
-        whole = whole_path(one.path)
-        own = whole.startswith(base) and whole[len(base) :].partition("/")[0] in _OWN
-        if not own:
-            left.append(one)
-    return left
+    own = tuple(f"{base}{name}/" for name in _OWN)
+    return [one for one in listed if not f"{whole_path(one.path)}/".startswith(own)]
 
 
 @cache

@@ -26,12 +26,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 from amqpsniff.units import octets as amount
 
-from .surveys import Surveyed, integers, numbers
+from .encoding import integers, numbers
+from .surveys import Surveyed
 
 TASK_BYTES = 64 << 20
 """Captured bytes that one task decodes, about: half a second of work, against some 0.03 s that a
@@ -79,20 +80,17 @@ KEY_DIGITS = 20
 
 @dataclass(frozen=True)
 class Source:
-    """A file that a task reads, and when it begins; `skipped_bytes` of packets lie between it and
-    the one before.
-    """
+    """A file that tasks read, and when it begins."""
 
     path: str
     size: int | None
     modified_ns: int | None
-    skipped_bytes: int = 0
     begin_ns: int = 0
 
     @cached_property
     def digest(self) -> bytes:
         """A hash of itself: the same file may be read by thousands of tasks."""
-        facts = json.dumps([self.path, self.size, self.modified_ns, self.skipped_bytes])
+        facts = json.dumps([self.path, self.size, self.modified_ns])
         return hashlib.blake2b(facts.encode(), digest_size=16).digest()
 
 
@@ -102,6 +100,7 @@ class Task:
 
     Attributes:
         sources: What it reads, in the order of first times.
+        skipped: Captured bytes of files that lie between each of them and the one before.
         marks: Marks of its conversations, or, `inverted`, of those that are not; None for all.
         octets: Captured bytes of its own packets.
         read_bytes: Captured bytes of all packets that it reads.
@@ -110,6 +109,7 @@ class Task:
     """
 
     sources: list[Source]
+    skipped: array[int] = field(default_factory=lambda: array("q"))
     marks: array[int] | None = None
     inverted: bool = False
     octets: int = 0
@@ -123,6 +123,7 @@ class Task:
         machine = hashlib.blake2b(facts.encode(), digest_size=KEY_DIGITS // 2)
         for source in self.sources:
             machine.update(source.digest)
+        machine.update(self.skipped.tobytes())
         if self.marks is not None:
             machine.update(array("q", sorted(self.marks)).tobytes())
         return machine.hexdigest()
@@ -245,19 +246,24 @@ class _Planning:
     """Files in the order of time, with `times`, and which conversations go on in other packs.
 
     Attributes:
+        sources: The files, as tasks know them.
+        begins: Captured bytes of all files before each, and of all.
         deals: Whether packets are to be dealt out by who can do that.
         why: Why they are, or not.
     """
 
     def __init__(self, files: Sequence[Surveyed], times: Sequence[int], task_bytes: int) -> None:
         self.files = files
-        self.times = times
+        self.sources = [
+            Source(one.path, one.size, one.modified_ns, time)
+            for one, time in zip(files, times, strict=True)
+        ]
+        self.begins = [*accumulate((one.octets for one in files), initial=0)]
         self.task_bytes = task_bytes
         self.large = READ_TWICE * task_bytes
         packs = _packs(files, task_bytes)
         self.members = [list(group) for _, group in groupby(range(len(files)), packs.__getitem__)]
         self.spans = _Spans(files, packs)
-        self._sources: dict[tuple[int, int], Source] = {}
         self._choose()
 
     def _choose(self) -> None:
@@ -378,26 +384,16 @@ class _Planning:
     def _task(
         self, members: Sequence[int], marks: array[int] | None, inverted: bool, octets: int
     ) -> Task:
-        files = self.files
-        sources = []
-        before = members[0]
-        for at in members:
-            skipped = sum(files[one].octets for one in range(before + 1, at))
-            sources.append(self._source(at, skipped))
-            before = at
-        read = sum(files[at].octets for at in members)
-        packets = sum(files[at].packets for at in members)
-        return Task(sources, marks, inverted, octets, read, packets)
-
-    def _source(self, at: int, skipped_bytes: int) -> Source:
-        """A file; what stands in many tasks is there once."""
-        made = self._sources.get((at, skipped_bytes))
-        if made is None:
-            one = self.files[at]
-            facts = one.path, one.size, one.modified_ns
-            made = Source(*facts, skipped_bytes, self.times[at])
-            self._sources[at, skipped_bytes] = made
-        return made
+        between = (self.begins[at] - self.begins[one + 1] for one, at in pairwise(members))
+        return Task(
+            [self.sources[at] for at in members],
+            array("q", [0, *between]),
+            marks,
+            inverted,
+            octets,
+            read_bytes=sum(self.files[at].octets for at in members),
+            packets=sum(self.files[at].packets for at in members),
+        )
 
 
 class _Spans:
@@ -510,8 +506,11 @@ class _Spans:
         for at, _, places in self._occurrences():
             for one in pc.unique(self.crossing["part"].take(places)).to_pylist():
                 members[one].append(at)
-        for key, one in _slices(self.crossing, "part", "mark"):
-            yield numbers(one["mark"]), members[key], pc.sum(one["bytes"]).as_py()
+        facts = [("mark", "list"), ("bytes", "sum")]
+        made = self.crossing.sort_by("mark").group_by("part", use_threads=False).aggregate(facts)
+        columns = made.sort_by("part").select(["part", "mark_list", "bytes_sum"]).columns
+        for one, own, size in zip(*columns, strict=True):
+            yield numbers(own.values), members[one.as_py()], size.as_py()
 
     def dealt(self) -> Iterator[tuple[int, array[int], array[int]]]:
         """(file, marks, buckets) of what is dealt out: a bucket is a part, in their order."""
@@ -549,18 +548,6 @@ class _Spans:
                 if len(there):
                     yield at, there, places.drop_null()
             begin = end
-
-
-def _slices(rows: Any, key: str, then: str) -> Iterator[tuple[int, Any]]:
-    """The rows of each value of a column, in the order of another."""
-    import pyarrow.compute as pc
-
-    ordered = rows.sort_by([(key, "ascending"), (then, "ascending")])
-    begin = 0
-    for one in pc.value_counts(ordered[key]):
-        count = one["counts"].as_py()
-        yield one["values"].as_py(), ordered.slice(begin, count)
-        begin += count
 
 
 def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:

@@ -13,7 +13,6 @@ have the same names and contents.
 
 from __future__ import annotations
 
-import marshal
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from functools import partial
 
 from amqpsniff.findings import Finding
 
+from .encoding import pack, unpack
 from .filesystem import Folder
 from .linking import FOLDER as LINKS
 from .linking import Joining, join, link_all, links_name
@@ -47,15 +47,7 @@ class Scan:
 
     def begin(self, tasks: Sequence[Task]) -> None:
         """Write down what tasks read, but nothing that opens TLS."""
-        plain = [
-            (
-                [astuple(source) for source in one.sources],
-                None if one.marks is None else one.marks.tobytes(),
-                (one.inverted, one.octets, one.read_bytes, one.packets),
-            )
-            for one in tasks
-        ]
-        self.order.folder.write(TASKS, marshal.dumps(plain))
+        self.order.folder.write(TASKS, pack({"tasks": [astuple(one) for one in tasks]}))
 
     def findings(self, number: int, files: Sequence[Surveyed]) -> list[Finding] | None:
         """Do a task; where it is the last one, give the findings of all, else None."""
@@ -87,15 +79,15 @@ class Scan:
 
     def _specs(self) -> list[TaskSpec]:
         specs: list[TaskSpec] = []
-        for sources, marks, facts in marshal.loads(self.order.folder.read(TASKS) or b""):  # noqa: S302
+        for sources, skipped, marks, *facts in unpack(self.order.folder.read(TASKS))["tasks"]:
             own = None if marks is None else array("q", marks)
-            task = Task([Source(*one) for one in sources], own, *facts)
+            task = Task([Source(*one) for one in sources], array("q", skipped), own, *facts)
             specs.append(replace(self.order, task=task, key=f"{len(specs):06d}"))
         return specs
 
     def _results(self, specs: Sequence[TaskSpec]) -> list[TaskResult]:
         places = [f"{RESULTS}/{spec.key}.result" for spec in specs]
-        return [TaskResult.from_bytes(self.order.folder.read(place) or b"") for place in places]
+        return [TaskResult.from_bytes(self.order.folder.read(place)) for place in places]
 
 
 def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first: str) -> None:

@@ -20,9 +20,9 @@ from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
 from amqpsniff.session.rules.requeueing import POISON, poison_words
 from amqpsniff.tables.batches import integer_array
 
+from .encoding import numbers
 from .filesystem import Folder
 from .ordered_merge import Open, Sighted, WitnessFile, in_order, number_columns
-from .surveys import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,7 @@ import json
 import time
 from array import array
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from io import BytesIO
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from amqpsniff.capture import CaptureFile
 from amqpsniff.capture.formats import LINK_TYPES, is_remote, shown
@@ -22,6 +20,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.partition import Survey
 
+from .encoding import pack, unpack
 from .filesystem import Folder, Opener, StorageOptions, whole_path
 from .listing import Listed
 
@@ -40,7 +39,7 @@ MAX_REMEMBERED = 500_000
 MIN_SIZE = 50
 """A survey takes as much memory as so many conversations, beside its own."""
 
-FORM = 7
+FORM = 8
 """Version of the layout of surveys. A survey of another version is written again."""
 
 
@@ -82,27 +81,15 @@ class Surveyed:
         """Let go of them: when the plan is made, the tasks know them."""
         self.marks, self.mark_bytes = array("q"), array("q")
 
-    def to_table(self) -> Any:
-        """Itself as an Arrow table: a row for each conversation, the rest as its metadata."""
-        import pyarrow as pa
-
-        facts = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("findings", "marks", "mark_bytes")
-        }
-        facts["findings"] = [asdict(one) for one in self.findings]
-        columns = [integers(one) for one in (self.marks, self.mark_bytes)]
-        table = pa.Table.from_arrays(columns, names=["mark", "octets"])
-        return table.replace_schema_metadata({"survey": json.dumps(facts)})
+    def to_bytes(self) -> bytes:
+        """Itself, packed."""
+        return pack(vars(self), "findings")
 
     @classmethod
-    def from_table(cls, table: Any) -> Surveyed:
-        """The opposite of `to_table`."""
-        facts = json.loads(table.schema.metadata[b"survey"])
-        facts["findings"] = [Finding(**one) for one in facts["findings"]]
-        columns = [numbers(table.column(name)) for name in ("mark", "octets")]
-        return cls(**facts, marks=columns[0], mark_bytes=columns[1])
+    def from_bytes(cls, octets: bytes | None) -> Surveyed:
+        """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
+        facts = unpack(octets, "findings")
+        return cls(**facts | {name: array("q", facts[name]) for name in ("marks", "mark_bytes")})
 
 
 def survey(
@@ -140,23 +127,6 @@ def survey(
     return found
 
 
-def integers(values: array[int]) -> Any:
-    """64-bit integers as Arrow has them."""
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
-
-
-def numbers(column: Any) -> array[int]:
-    """The opposite of `integers`, of an array or a column of a table."""
-    values = array("q")
-    for chunk in getattr(column, "chunks", (column,)):
-        octets = chunk.buffers()[1]
-        begin = chunk.offset * 8
-        values.frombytes(memoryview(octets)[begin : begin + len(chunk) * 8])
-    return values
-
-
 @dataclass
 class SurveyOrder:
     """Files to be surveyed in one go, anywhere, and kept in `folder`."""
@@ -181,17 +151,10 @@ def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]
 
 def survey_all(order: SurveyOrder) -> list[Surveyed]:
     """Survey the files of an order, and keep what was found."""
-    from pyarrow import parquet
-
-    folder = order.folder
-    found = []
-    for one in order.files:
-        made = survey(*one, opener=order.opener)
-        found.append(made)
-        if made.error is None:
-            buffer = BytesIO()
-            parquet.write_table(made.to_table(), buffer, compression="zstd")
-            folder.write(survey_name(made), buffer.getvalue())
+    found = [survey(*one, opener=order.opener) for one in order.files]
+    for one in found:
+        if one.error is None:
+            order.folder.write(survey_name(one), one.to_bytes())
     return found
 
 
@@ -220,11 +183,11 @@ def known_surveys(folder: Folder, listed: Sequence[Listed]) -> tuple[list[Survey
     known: list[Surveyed] = []
     missing: list[Listed] = []
     for one in listed:
-        found = _read(folder, one) if survey_name(one) in there else None
-        if found is None:
+        name = survey_name(one)
+        try:
+            known.append(Surveyed.from_bytes(folder.read(name) if name in there else None))
+        except (ValueError, KeyError, TypeError):  # it is not there, damaged, or of another version
             missing.append(one)
-        else:
-            known.append(found)
     return known, missing
 
 
@@ -263,14 +226,4 @@ _remembered: dict[tuple[Listed, str], Surveyed] = {}
 def survey_name(one: Listed | Surveyed) -> str:
     """The name of a file's survey in its folder."""
     facts = json.dumps([FORM, one.path, one.size, one.modified_ns])
-    return f"{SURVEYS}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.parquet"
-
-
-def _read(folder: Folder, one: Listed) -> Surveyed | None:
-    from pyarrow import ArrowException, parquet
-
-    octets = folder.read(survey_name(one))
-    try:
-        return Surveyed.from_table(parquet.read_table(BytesIO(octets or b"")))
-    except (ArrowException, OSError, KeyError, TypeError, ValueError):
-        return None
+    return f"{SURVEYS}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.survey"

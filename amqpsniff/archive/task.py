@@ -103,15 +103,15 @@ class TaskRun:
         if self._parts is not None:
             self.lost += self._parts.lost
         if self._objects is not None:
-            self._objects.close(whole=not self.lost)
+            self._objects.finish(whole=not self.lost)
 
     def _packets(self) -> CaptureSet:
         """The captures that are read; raises CaptureError if there are none."""
         if self._parts is None:
-            names = sorted(source.path for source in self.task.sources)
-            self._skipped = {one.path: one.skipped_bytes for one in self.task.sources}
-            return CaptureSet(names, opener=self._opener)
-        captures = self._parts.captures()
+            names = [source.path for source in self.task.sources]
+            self._skipped = dict(zip(names, self.task.skipped, strict=True))
+            return CaptureSet(sorted(names), opener=self._opener)
+        captures = self._parts.captures(self.task)
         self._skipped = {path: one.skipped_bytes for path, one in captures.items()}
         return self._parts.open(captures)
 

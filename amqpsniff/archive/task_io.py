@@ -7,16 +7,12 @@ by the task's key: a task that runs twice writes the same files.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import marshal
-import struct
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import astuple, dataclass, field, fields
-from operator import attrgetter
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.formats import is_remote
@@ -25,19 +21,18 @@ from amqpsniff.options import Options
 from amqpsniff.session.event_log import ROWS
 
 from .dealing import Deal, Dealt, Objects, Parts
+from .encoding import pack, unpack
 from .filesystem import Folder, Opener
 from .linking import UNLINKED, LinkablesFile, with_ordinals
 from .ordered_merge import Sighted
 from .plan import Task
+from .prefetch import prefetched
 from .sightings import SightingsFile
 from .task import TaskRun
 
 RESULTS = "_work/tasks"
 
 RUNNING = "_work/running"
-
-STORED = struct.Struct("<16sQ")
-"""The beginning of a result: a digest of what follows, and its length unpacked."""
 
 HEARTBEAT_SECONDS = 0.5
 """Time between two heartbeats of a task."""
@@ -52,6 +47,9 @@ NO_DATE = "1970-01-01"
 MAX_DAYS = 366
 """Days of one task that have files of their own in each table; the clock of a capture may say
 anything. Rows of further days stand with those that have no date."""
+
+MAX_WAITING = 4
+"""Batches of rows that wait for whoever writes them, at most: some 10 MB each."""
 
 MAX_OPEN = 256
 """Files that are held open at a time, of the 1,024 that a process usually may. The one that was not
@@ -75,8 +73,8 @@ class TaskSpec:
 
     `deal` says what it deals out to others, `parts` what was dealt out to it.
 
-    With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
-    its core's part of the work, when other cores have nothing left to do.
+    With `beside` a thread decodes on while rows are written: for a task that is longer than its
+    core's part of the work, when other cores have nothing left to do.
     """
 
     task: Task
@@ -93,9 +91,6 @@ class TaskSpec:
     deal: Deal | None = None
     parts: Parts | None = None
     opener: Opener | None = None
-
-
-_FINDING_VALUES = attrgetter(*(one.name for one in fields(Finding)))
 
 
 @dataclass
@@ -155,24 +150,14 @@ class TaskResult:
     def to_bytes(self) -> bytes:
         """Itself, packed."""
         facts = vars(self) | {"records": self.records.plain()}
-        for name in ("found", "lost"):
-            facts[name] = [*map(_FINDING_VALUES, facts[name])]
         for name in ("sighted", "linkable"):
             facts[name] = facts[name] and astuple(facts[name])
-        plain = marshal.dumps(facts)  # half the time of pickle for half a million values
-        packed: bytes = _codec().compress(plain, asbytes=True)
-        return STORED.pack(_digest(packed), len(plain)) + packed
+        return pack(facts, "found", "lost")
 
     @classmethod
-    def from_bytes(cls, octets: bytes) -> TaskResult:
+    def from_bytes(cls, octets: bytes | None) -> TaskResult:
         """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
-        head, packed = octets[: STORED.size], octets[STORED.size :]
-        if len(head) < STORED.size or head != STORED.pack(_digest(packed), STORED.unpack(head)[1]):
-            raise ValueError("not the result of a task")
-        plain = _codec().decompress(packed, STORED.unpack(head)[1])
-        facts = marshal.loads(plain)  # noqa: S302 (what a worker of ours has made)
-        for name in ("found", "lost"):
-            facts[name] = [Finding(*one) for one in facts[name]]
+        facts = unpack(octets, "found", "lost")
         for name in ("sighted", "linkable"):
             facts[name] = facts[name] and Sighted(*facts[name])
         facts["records"] = Records.of(facts["records"])
@@ -188,16 +173,6 @@ class Done(NamedTuple):
     result: bytes
     lost: list[Finding]
     dealt: Dealt
-
-
-def _codec() -> Any:
-    from pyarrow import Codec
-
-    return Codec("zstd")
-
-
-def _digest(octets: bytes) -> bytes:
-    return hashlib.blake2b(octets, digest_size=16).digest()
 
 
 class Heartbeat:
@@ -252,11 +227,15 @@ def carry_out(spec: TaskSpec) -> Done:
             stack.enter_context(one)
         places = {"messages": UNLINKED} if spec.links else {}
         days = _Days(folder, spec.key, stack, places)
-        with BackgroundWriter(days.add) if spec.beside else contextlib.nullcontext(days.add) as add:
-            for table, batch in run.batches():
-                waits = table in places
-                add(table, with_ordinals(batch, rows[table]) if waits else batch)
-                rows[table] += batch.num_rows
+        batches = run.batches()
+        if spec.beside:
+            pool = ThreadPoolExecutor(1)
+            stack.callback(pool.shutdown, cancel_futures=True)
+            batches = prefetched(batches, pool, MAX_WAITING)
+        for table, batch in batches:
+            waits = table in places
+            days.add(table, with_ordinals(batch, rows[table]) if waits else batch)
+            rows[table] += batch.num_rows
         files = days.close()
     dealt = objects.dealt if objects else {}
     if not spec.key:
@@ -344,34 +323,3 @@ def by_day(batch: Any, column: str) -> Sequence[tuple[str, Any]]:
     return [
         (str(day or NO_DATE), batch.filter(pc.equal(places, at))) for at, day in enumerate(found)
     ]
-
-
-MAX_WAITING = 4
-"""Calls that wait, at most: batches of rows, some 10 MB each."""
-
-
-class BackgroundWriter:
-    """Makes calls of a function in a thread, one after the other in the order in which they come.
-
-    Use it as a context manager: at its end all calls are made. What one of them raised is raised by
-    a later call, or at the end.
-    """
-
-    def __init__(self, function: Callable[..., None]) -> None:
-        self._function = function
-        self._thread = ThreadPoolExecutor(1)
-        self._calls: deque[Future[None]] = deque()
-
-    def __call__(self, *arguments: Any) -> None:
-        """Make a call soon; waits while too many do."""
-        self._calls.append(self._thread.submit(self._function, *arguments))
-        if len(self._calls) > MAX_WAITING + 1:
-            self._calls.popleft().result()
-
-    def __enter__(self) -> BackgroundWriter:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._thread.shutdown()
-        for call in self._calls if kind is None else ():
-            call.result()

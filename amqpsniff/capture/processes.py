@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcapng_interface import OPT_COMMENT, section_of
-from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+from amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 
 MAX_KNOWN = 4_096
 """Comments whose meaning is remembered: a capture has few processes, and each stands at thousands

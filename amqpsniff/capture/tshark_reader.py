@@ -19,9 +19,10 @@ from amqpsniff.capture.formats import LINK_TYPES, NOTHING, head, is_wiresharks, 
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.poll import readable
 from amqpsniff.capture.tshark import SILENCE_S, Run, Tshark, find
-from amqpsniff.capture.tshark_segments import ARGUMENTS, LINK_RAW, Segments
+from amqpsniff.capture.tshark_segments import ARGUMENTS, Segments
 from amqpsniff.errors import CaptureError, NotACapture, TsharkError
 from amqpsniff.findings import Finding
+from amqpsniff.link_types import LINK_RAW
 
 PATIENCE_S = 1e9
 """Seconds that a stream may be silent: for as long as it likes."""

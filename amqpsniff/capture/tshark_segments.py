@@ -15,9 +15,7 @@ from array import array
 from ipaddress import ip_address
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
-
-LINK_RAW = 101
-"""LINKTYPE_RAW: packets begin with their IP header."""
+from amqpsniff.link_types import LINK_RAW
 
 FIELDS = (
     "frame.number", "frame.time_epoch", "frame.protocols", "ip.src", "ip.dst", "ipv6.src",

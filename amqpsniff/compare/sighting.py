@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from zlib import crc32
 
-from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.compare.spans import Coverage
 from amqpsniff.compare.spill import Log, Spill
 from amqpsniff.findings import Finding
 from amqpsniff.options import Options
+from amqpsniff.packet_numbers import NUMBER_MASK
 from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
 from amqpsniff.spec.amqp010 import overhead_bytes

@@ -27,8 +27,8 @@ from cython.cimports.amqpsniff.decode.state import Connection, Half, Repeated
 from cython.cimports.amqpsniff.decode.values import ValueReader
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 
-from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
@@ -39,8 +39,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
-_NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
 _AMQP10_HEADER, _SASL_HEADER = b"\0\1\0\0", b"AMQP\3\1\0\0"
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
@@ -235,8 +233,8 @@ class Decoder:
                 length: cython.longlong = lengths[i]
                 number = numbers[i]
                 ts_ns = times[i]
-            if number >> _NUMBER_BITS != place:
-                place = number >> _NUMBER_BITS
+            if number >> NUMBER_BITS != place:
+                place = number >> NUMBER_BITS
                 self.use_capture(captures[place])
             if kind == _OPEN:
                 self.open(slot >> 1, batch.conversations[slot >> 1])
@@ -248,7 +246,7 @@ class Decoder:
             if half.mode == NOT_AMQP or half.mode == UNSUPPORTED_VERSION:
                 half.offset += length
                 continue
-            half.number = number & _NUMBER_MASK
+            half.number = number & NUMBER_MASK
             half.ts_ns = ts_ns
             if kind == _GAP:
                 self.framer.gap(half, length)
@@ -338,7 +336,7 @@ class Decoder:
         self._tell_repeated()
         if connection.is_amqp:
             if len(self.places) > 1:
-                connection.last_capture = self.places[conversation.last_number() >> _NUMBER_BITS]
+                connection.last_capture = self.places[conversation.last_number() >> NUMBER_BITS]
             self._say_foreign(first, second)
             self._note_unread(first)
             self._note_unread(second)

@@ -10,10 +10,12 @@ from array import array
 
 from amqpsniff.spec import (
     CONTENT_CLASSES,
+    DELIVERIES,
     DIALECTS,
     FRAME_TYPES,
     METHODS,
     PROTOCOL_HEADERS,
+    PUBLISHES,
     Method,
     methods_for,
 )
@@ -42,6 +44,9 @@ NAMES = [
 ]
 """Names of methods in rows of frames and messages, by code. Those of AMQP 0-10 say so, since many
 of 0-9-1 are called the same and mean something else."""
+
+WAYS = bytes(0 if name in PUBLISHES else 1 if name in DELIVERIES else 2 for name in NAMES)
+"""Which way a message goes by the method of its row: published, delivered, or returned."""
 
 FIRST_UNIT = len(NAMES) - len(UNITS)
 """Places from here on are of controls and commands of AMQP 0-10."""

@@ -12,16 +12,13 @@ from bisect import bisect_right
 
 import cython
 from cython.cimports.amqpsniff.columns import Integers
-
-from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _END = cython.declare(cython.longlong, 2**62)
-_BITS = cython.declare(cython.int, NUMBER_BITS)
-_MASK = cython.declare(cython.longlong, NUMBER_MASK)
 _FIRST = cython.declare(cython.longlong, 1024)
 
 
@@ -112,8 +109,8 @@ class Moments:
         if self.number < 0:
             self.number = -1
         else:
-            self.capture = self.sources[self.number >> _BITS]
-            self.number &= _MASK
+            self.capture = self.sources[self.number >> NUMBER_BITS]
+            self.number &= NUMBER_MASK
         return True
 
     def of_next_loss(self) -> Any:
@@ -136,4 +133,4 @@ class Moments:
     def _moment(self, number: cython.longlong, ts_ns: cython.longlong) -> Any:
         if number < 0:
             return None, -1, ts_ns
-        return self.sources[number >> _BITS], number & _MASK, ts_ns
+        return self.sources[number >> NUMBER_BITS], number & NUMBER_MASK, ts_ns

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.findings.attempts import Attempts
 from amqpsniff.findings.records import order_of_end
+from amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.spec import PROTOCOL_HEADER_BYTES
 from amqpsniff.units import duration
 

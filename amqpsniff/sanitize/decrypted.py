@@ -15,15 +15,12 @@ from collections.abc import Collection, Iterator
 from ipaddress import ip_address
 from typing import IO, Any
 
-from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.decode.preamble import header_bytes
+from amqpsniff.packet_numbers import NUMBER_MASK
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.tcp.codes import DATA, GAP, OPEN
 from amqpsniff.tcp.packet_writer import PacketRewriter
 from amqpsniff.tcp.stream import StreamBatch
-
-LINK_RAW = 101
-"""LINKTYPE_RAW: a packet begins with its IP header."""
 
 End = tuple[bytes, int]
 """One end of a connection: address and port."""

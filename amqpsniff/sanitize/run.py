@@ -22,11 +22,12 @@ from amqpsniff.capture.pcapng_writer import Interfaces, PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import read_twice
 from amqpsniff.findings import Finding
+from amqpsniff.link_types import LINK_RAW
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
-from amqpsniff.sanitize.decrypted import LINK_RAW, DecryptedStreams, End, Packet, end_of
+from amqpsniff.sanitize.decrypted import DecryptedStreams, End, Packet, end_of
 from amqpsniff.sanitize.frames import AMQP10_CLAIMS, HEADER_BYTES, Cleaner
 from amqpsniff.sanitize.policy import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner

@@ -9,14 +9,14 @@ from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.tracker cimport Tracker
 
 @cython.final
-cdef class Said:
+cdef class DeliveryState:
     cdef public int state, outcome, side, losses
     cdef public long long number, ts_ns
     cdef public bint undeliverable, presettled, settled
     cdef public str condition, description, transaction, settled_by
     cdef int clear(self) except? -1
 
-cdef Said said_of(PendingMessage entry)
+cdef DeliveryState delivery_state_of(PendingMessage entry)
 
 cdef Link link_of(PendingMessage entry)
 
@@ -27,7 +27,7 @@ cdef class Transferred:
     cdef readonly int state, outcome
     cdef readonly str condition, description
 
-cdef Transferred transferred_of(PendingMessage entry, Said said)
+cdef Transferred transferred_of(PendingMessage entry, DeliveryState said)
 
 cdef class Amqp10Session:
     cdef public Channel channel
@@ -58,7 +58,7 @@ cdef class Amqp10Tracker:
     cdef public long long links, link_bytes
     cdef dict awaited, arguments, handshakes, addresses
     cdef PendingMessage latest
-    cdef Said scratch
+    cdef DeliveryState scratch
     cdef long long latest_ordinal
     cdef Vocabularies words
     cdef long long large, batch
@@ -103,8 +103,8 @@ cdef class Amqp10Tracker:
     cdef _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef _dispose(self, Amqp10Session one, Ledger waiting, long long number, FrameRows frames, long long row, int side, Performative found)
     cdef _note(self, PendingMessage entry, Performative found, FrameRows frames, long long row)
-    cdef int _say(self, Channel channel, Said said, Performative found, FrameRows frames, long long row) except? -1
+    cdef int _say(self, Channel channel, DeliveryState said, Performative found, FrameRows frames, long long row) except? -1
     cdef _settle(self, Amqp10Session one, PendingMessage entry, FrameRows frames, long long row, int side, Performative found, bint sure)
-    cdef int _decide(self, PendingMessage entry, Said said) except? -1
+    cdef int _decide(self, PendingMessage entry, DeliveryState said) except? -1
     cdef int _count_outcome(self, Link link, int outcome) except? -1
-    cdef int _write(self, PendingMessage entry, Said said) except? -1
+    cdef int _write(self, PendingMessage entry, DeliveryState said) except? -1

@@ -106,7 +106,7 @@ _RENEWAL = b'"operation":"com.microsoft:renew-lock"'
 _STATES = cython.declare(list, [performatives.STATES.get(code) for code in range(64)])
 
 
-class Said:
+class DeliveryState:
     """The last outcome that was given for a delivery, and what later ones depend on.
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
@@ -154,7 +154,7 @@ class Transferred:
     description: str
 
 
-def said_of(entry: PendingMessage) -> Said:
+def delivery_state_of(entry: PendingMessage) -> DeliveryState:
     """What was said of a delivery and is kept; None for nothing."""
     return None if entry.route is None else entry.route[0]
 
@@ -164,7 +164,7 @@ def link_of(entry: PendingMessage) -> Link:
     return cython.cast(Link, entry.consumer)
 
 
-def transferred_of(entry: PendingMessage, said: Said) -> Transferred:
+def transferred_of(entry: PendingMessage, said: DeliveryState) -> Transferred:
     """A delivery for the rules."""
     found: Transferred = Transferred()
     found.entry, found.link, found.delivery_id = entry, link_of(entry), entry.number
@@ -295,7 +295,7 @@ class Amqp10Tracker:
     handshakes: dict[Any, Any]
     addresses: dict[Any, Any]
     latest: PendingMessage
-    scratch: Said
+    scratch: DeliveryState
     words: Vocabularies
 
     def __init__(self, tracker: Any, settler: Any, asked: Any) -> None:
@@ -305,7 +305,7 @@ class Amqp10Tracker:
         self.links = self.link_bytes = 0
         self.awaited = {}
         self.latest = None
-        self.scratch = Said()
+        self.scratch = DeliveryState()
         self.latest_ordinal = -1
         self.words = None
         self.batch = 0
@@ -658,7 +658,7 @@ class Amqp10Tracker:
         for side, waiting in enumerate(one.unsettled):
             for entry in waiting if waiting.waiting > 0 else ():
                 key = (side, entry.consumer)
-                left.setdefault(key, []).append(transferred_of(entry, said_of(entry)))
+                left.setdefault(key, []).append(transferred_of(entry, delivery_state_of(entry)))
         if left:
             channel: Channel = one.channel
             number = channel.closed_packet_number
@@ -933,7 +933,7 @@ class Amqp10Tracker:
         settler: Settler = self.settler
         channel: Channel = one.channel
         entry: PendingMessage
-        said: Said = None
+        said: DeliveryState = None
         if self.accounts:
             one.windows.transfer(side, number, ts_ns)
         if not found.begins:
@@ -942,7 +942,7 @@ class Amqp10Tracker:
                 entry = self.latest
             if entry is None:
                 return
-            said = said_of(entry)
+            said = delivery_state_of(entry)
         else:
             if self.accounts and link is not None and link.deliver(number, ts_ns):
                 self._tell("credit-awaited", one, link, frames, row, side, found)
@@ -950,7 +950,7 @@ class Amqp10Tracker:
             entry.number = found.first
             entry.consumer = link
             if found.more == 1:
-                said = Said()
+                said = DeliveryState()
                 entry.route = (said,)
             if self.latest is not None:
                 self.awaited[self.latest_ordinal] = self.latest
@@ -1064,7 +1064,7 @@ class Amqp10Tracker:
         """A delivery that was not settled is left so; what was said of it counts."""
         settler: Settler = self.settler
         channel: Channel = entry.channel
-        said: Said = said_of(entry)
+        said: DeliveryState = delivery_state_of(entry)
         if counted:
             settler.outstanding -= 1
         if said is not None and said.state:
@@ -1157,16 +1157,16 @@ class Amqp10Tracker:
         self, entry: PendingMessage, found: Performative, frames: FrameRows, row: cython.longlong
     ) -> None:
         """An outcome is said of a delivery that is not settled by it."""
-        said: Said = said_of(entry)
+        said: DeliveryState = delivery_state_of(entry)
         if said is None:
-            said = Said()
+            said = DeliveryState()
             entry.route = (said,)
         self._say(entry.channel, said, found, frames, row)
 
     def _say(
         self,
         channel: Channel,
-        said: Said,
+        said: DeliveryState,
         found: Performative,
         frames: FrameRows,
         row: cython.longlong,
@@ -1203,7 +1203,7 @@ class Amqp10Tracker:
         """A delivery is settled by a side, `sure`ly so."""
         sender: cython.int = 0 if entry.kind == PUBLISH else 1
         link: Link = link_of(entry)
-        said: Said = said_of(entry)
+        said: DeliveryState = delivery_state_of(entry)
         channel: Channel = one.channel
         if sender == 1 and side == 0:
             times = channel.own_times()
@@ -1239,11 +1239,11 @@ class Amqp10Tracker:
         if said is self.scratch:
             if entry.rows is None:
                 entry.route = (said,)  # until the row is there
-                self.scratch = Said()
+                self.scratch = DeliveryState()
             elif default is not None:
                 said.settled = False
 
-    def _decide(self, entry: PendingMessage, said: Said) -> cython.int:
+    def _decide(self, entry: PendingMessage, said: DeliveryState) -> cython.int:
         """The last outcome that was said of a delivery is its outcome."""
         settler: Settler = self.settler
         channel: Channel = entry.channel
@@ -1342,7 +1342,7 @@ class Amqp10Tracker:
         settler.attach(entry, messages, row)
         if self.rules_enabled:
             self._tell_message(entry, side, messages, row)
-        said: Said = said_of(entry)
+        said: DeliveryState = delivery_state_of(entry)
         if said is not None and more.told:
             if said.settled_by is not None or (said.state and (entry.outcome >= 0 or entry.ended)):
                 self._write(entry, said)
@@ -1403,7 +1403,7 @@ class Amqp10Tracker:
             self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
-    def _write(self, entry: PendingMessage, said: Said) -> cython.int:
+    def _write(self, entry: PendingMessage, said: DeliveryState) -> cython.int:
         """Write what became of a delivery into its row, where that is there and open."""
         rows: MessageRows = entry.rows
         if rows is None or rows.given or not rows.wanted or rows.deliveries is None:

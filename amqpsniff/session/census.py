@@ -30,11 +30,11 @@ from cython.cimports.amqpsniff.session.counts import (
 
 from amqpsniff.decode.codes import STATUS_NAMES
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES, WAYS
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES, peer_property
+from amqpsniff.spec import FIRST_ERROR_CODE, peer_property
 from amqpsniff.spec.amqp010 import overhead_bytes
 
 TYPE_CHECKING = False
@@ -68,8 +68,6 @@ _DEPTH = re.compile(rb',"message_count":(\d+),"consumer_count":(\d+)}\Z')
 """The end of a whole queue.declare-ok as JSON: there may be very many of them."""
 
 _FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
-_WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
-_ways = bytes(_WAYS.get(name, 2) for name in NAMES)
 _REFUSALS = frozenset(("basic.nack", "channel.alert"))
 _refusals = bytes(name in _REFUSALS for name in NAMES)
 _BLOCKED = method_flags.NAMES.index("connection.blocked")
@@ -142,7 +140,7 @@ class Census:
         count = len(NAMES)
         self.types = array("q", bytes(8 * len(FRAME_TYPE_NAMES)))
         self.by_method = array("q", bytes(8 * count))
-        self.ways = _ways
+        self.ways = WAYS
         self.refusals = _refusals
         self.blocked = _BLOCKED
         self.opens = _OPEN
@@ -512,7 +510,7 @@ class Census:
     def messages(self) -> Any:
         """The numbers of messages published and delivered."""
         found = [0, 0, 0]
-        for way, rate in zip(_ways, self.rates, strict=True):
+        for way, rate in zip(WAYS, self.rates, strict=True):
             found[way] += 0 if rate is None else rate.facts()[0]
         return found[:2]
 

@@ -15,17 +15,16 @@ from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.counts import RouteCounter
 
-from amqpsniff.decode.method_layout import NAMES
+from amqpsniff.decode.method_layout import NAMES, WAYS
 from amqpsniff.session.counts import MAX_NAMES
-from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
+from amqpsniff.spec import SIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
-_ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
+_ways = cython.declare(bytes, WAYS)
 _FRAME = cython.declare(
     dict,
     dict.fromkeys(

@@ -13,9 +13,9 @@ import cython
 from cython.cimports.amqpsniff.decode.method_layout import SEND
 from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, WAYS
 from amqpsniff.session.codes import OUTCOMES
-from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
+from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp010 import overhead_bytes
 
 TYPE_CHECKING = False
@@ -31,8 +31,7 @@ _SETTLED_LATER = ("acked", "requeued", "discarded", "unsettled")
 """Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack. In
 AMQP 1.0 all outcomes of what a client sends are answers."""
 
-_WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
-_ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
+_ways = cython.declare(bytes, WAYS)
 _waits = cython.declare(
     tuple, tuple(bytes(n in some for n in OUTCOMES) for some in (_WAITED_FOR, _SETTLED_LATER))
 )

@@ -9,11 +9,10 @@ from __future__ import annotations
 from ipaddress import IPv6Address
 
 import cython
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp.codes import MASK
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.zero_window import zero_window
-
-from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 try:
     from _blake2 import blake2b  # what hashlib gives, which loads OpenSSL first, for 2 ms
@@ -38,8 +37,6 @@ MAX_HOSTS = 1024
 _OCTETS: list[str] = cython.declare(list, list(map(str, range(256))))
 _HOSTS: dict[bytes, str] = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
-
-NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 
 @cython.cclass

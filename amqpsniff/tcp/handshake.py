@@ -11,6 +11,7 @@ that have an open one, only a segment whose payload and numbers show that they a
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
     ANOTHER,
@@ -29,15 +30,11 @@ from cython.cimports.amqpsniff.tcp.limits import MIN_JUMP
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
-from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.byteorder import IntView
-
-NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 
 def opened(

@@ -20,6 +20,25 @@ counted as not IP.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.link_types import (
+    LINK_CISCO_HDLC,
+    LINK_COOKED,
+    LINK_COOKED_2,
+    LINK_ETHERNET,
+    LINK_IPV4,
+    LINK_IPV6,
+    LINK_LOOP,
+    LINK_MPLS,
+    LINK_NFLOG,
+    LINK_NULL,
+    LINK_PKTAP,
+    LINK_PPP,
+    LINK_PPP_DIRECTION,
+    LINK_PPP_HDLC,
+    LINK_PPP_PPPD,
+    LINK_PPPOE,
+    LINK_RAW,
+)
 from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, PLACE_BITS, PLACE_MASK, UNREAD
 
 TYPE_CHECKING = False
@@ -52,24 +71,6 @@ VXLAN_PORT_OF_LINUX = cython.declare(cython.int, 8472)
 UNREAD_PORTS = cython.declare(tuple, (1701, 3544, 4341, 4500))
 
 GTP_PACKET = cython.declare(cython.int, 255)
-
-LINK_NULL = cython.declare(cython.int, 0)
-LINK_ETHERNET = cython.declare(cython.int, 1)
-LINK_PPP = cython.declare(cython.int, 9)
-LINK_PPP_HDLC = cython.declare(cython.int, 50)
-LINK_PPPOE = cython.declare(cython.int, 51)
-LINK_RAW = cython.declare(cython.int, 101)
-LINK_CISCO_HDLC = cython.declare(cython.int, 104)
-LINK_LOOP = cython.declare(cython.int, 108)
-LINK_COOKED = cython.declare(cython.int, 113)
-LINK_PPP_PPPD = cython.declare(cython.int, 166)
-LINK_PPP_DIRECTION = cython.declare(cython.int, 204)
-LINK_MPLS = cython.declare(cython.int, 219)
-LINK_IPV4 = cython.declare(cython.int, 228)
-LINK_IPV6 = cython.declare(cython.int, 229)
-LINK_NFLOG = cython.declare(cython.int, 239)
-LINK_PKTAP = cython.declare(cython.int, 258)
-LINK_COOKED_2 = cython.declare(cython.int, 276)
 
 # A packet logged by netfilter comes with some ten attributes; the bound is for crafted ones.
 MAX_ATTRIBUTES = cython.declare(cython.int, 64)

@@ -16,6 +16,13 @@ packets keep their IP header.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.link_types import (
+    LINK_COOKED,
+    LINK_COOKED_2,
+    LINK_ETHERNET,
+    LINK_NFLOG,
+    LINK_PKTAP,
+)
 from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, PLACE_BITS, PLACE_MASK
 from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, link_place, udp_place
 
@@ -28,11 +35,6 @@ ETHERNET_BRIDGING = cython.declare(cython.int, 0x6558)
 NSH = cython.declare(cython.int, 0x894F)
 GENEVE_PORT = cython.declare(cython.int, 6081)
 GTP_PORT = cython.declare(cython.int, 2152)
-LINK_ETHERNET = cython.declare(cython.int, 1)
-LINK_COOKED = cython.declare(cython.int, 113)
-LINK_NFLOG = cython.declare(cython.int, 239)
-LINK_PKTAP = cython.declare(cython.int, 258)
-LINK_COOKED_2 = cython.declare(cython.int, 276)
 
 _EXTENSIONS = (0, 43, 60, 135, 139, 140)
 _TCP_OPTIONS = (2, 3, 4, 5, 8)

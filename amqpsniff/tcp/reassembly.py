@@ -23,6 +23,7 @@ from array import array
 from collections.abc import Iterable
 
 import cython
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
     CHUNK,
@@ -43,8 +44,6 @@ from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.slow_path import SlowPath
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
-from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
-
 from .fragments import Fragments
 from .headers import HeaderParser
 from .limits import Limits
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
 
 SPECIAL = cython.declare(cython.int, NO_WINDOW | ACK | SYN | FIN | RST)
 
-NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
 
 # Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all,
 # of which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set

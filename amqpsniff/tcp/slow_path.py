@@ -14,6 +14,7 @@ from __future__ import annotations
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp import out_of_order
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
@@ -53,8 +54,6 @@ from cython.cimports.amqpsniff.tcp.stream import EventWriter
 from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 from cython.cimports.amqpsniff.tcp.zero_window import update_window
 
-from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
-
 from .doubt import Another, Reset
 from .late_handshake import KeptSegment, PendingConversations, begins
 from .resent import Resent
@@ -70,8 +69,6 @@ MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
 """Bytes that a RST may show to be missing: some devices reset with any number, a real one is
 within a window of the last byte that was captured."""
 _ROW = array("q", [0]) * SEGMENT_FIELDS
-
-NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 
 class Segment:

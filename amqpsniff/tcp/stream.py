@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import cython
 from cython.cimports.amqpsniff.tcp.codes import DATA, GAP
 
-from amqpsniff.columns import NUMBER_MASK, room_for
+from amqpsniff.columns import room_for
+from amqpsniff.packet_numbers import NUMBER_MASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class StreamBatch:
     index into `extra`. For `GAP` `length` is the number of bytes missing and `start` is 0; for
     `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the byte after the SYN, or from the
     first captured byte where the SYN was not captured. `number` and `ts_ns` are those of the
-    packet that carried it, or that filled the hole before it; above the `columns.NUMBER_BITS` of a
+    packet that carried it, or that filled the hole before it; above the `NUMBER_BITS` of a
     number is the place of its capture in `captures`. `late` are events that became known by another
     packet; `resets` are slots of conversations that had a RST, or went on after one.
     """

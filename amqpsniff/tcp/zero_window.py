@@ -14,17 +14,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp.codes import MASK
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
-from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 
 
 class ZeroWindow(NamedTuple):

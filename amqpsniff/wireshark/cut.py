@@ -20,9 +20,9 @@ from typing import IO, TYPE_CHECKING, Any
 from amqpsniff.analysis.selection import OF_CONNECTIONS, MessagePositions, Selection
 from amqpsniff.capture import PacketBatch
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.catalogue import kind_of
+from amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.codes import DATA, SEGMENT_FIELDS

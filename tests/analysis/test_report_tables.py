@@ -46,9 +46,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", REPORTS)
 def test_duckdb_and_spark_give_equal_rows(spark: Any, archive: Path, name: str) -> None:
-    from amqpsniff.spark_jobs.reports import Config, dataframe
+    from amqpsniff.spark_jobs.reports import dataframe
 
-    there = dataframe(spark, name, Config((str(archive),))).toArrow()
+    there = dataframe(spark, name, str(archive)).toArrow()
     by_duckdb = make_here(Folder(str(archive)), name, 20).table
     for here in (amqpsniff.open(*CAPTURES).report_table(name), by_duckdb):
         assert here.num_rows or name == "quality"

@@ -76,3 +76,18 @@ def test_so_many_conversations_are_remembered(
             for path in (capture, other):
                 surveys.survey_files(list_captures([path]))
         assert len(looked) == count
+
+
+def test_a_survey_that_was_damaged_is_made_again(
+    capture: Path, tmp_path: Path, looked: list[str]
+) -> None:
+    kept = str(tmp_path / "kept")
+    listed = list_captures([capture])
+    (first,) = surveys.survey_files(listed, kept=kept)
+    (path,) = Path(kept).rglob("*.survey")
+    whole = path.read_bytes()
+    for octets in (whole, whole[:-1], b"", whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]):
+        path.write_bytes(octets)
+        assert surveys.survey_files(listed, kept=kept) == [first]
+    assert path.read_bytes() == whole
+    assert len(looked) == 4

@@ -90,7 +90,7 @@ def test_a_damaged_result_counts_for_nothing(samples: Path, tmp_path: Path) -> N
     again = TaskResult.from_bytes(read.to_bytes())
     assert (again.found, again.rows, again.files) == (read.found, read.rows, read.files)
     for end in (0, 5, len(whole) // 2, len(whole) - 1):
-        with pytest.raises(ValueError, match="not the result of a task"):
+        with pytest.raises(ValueError, match="not what an archive has written"):
             TaskResult.from_bytes(whole[:end])
     at = len(whole) - 40
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])

@@ -65,9 +65,9 @@ def test_spark_makes_a_report_that_duckdb_has_no_memory_for(
     asked: list[str] = []
     monkeypatch.setattr(
         "amqpsniff.spark_jobs.reports.make",
-        lambda spark, name, config, make=reports.make: (
+        lambda spark, name, *of, make=reports.make, **more: (
             asked.append(name),
-            make(spark, name, config),
+            make(spark, name, *of, **more),
         )[1],
     )
     by_spark = job(*given)

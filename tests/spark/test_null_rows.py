@@ -13,7 +13,7 @@ from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import make_here, write_page
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.report.report_charts import charts
-from amqpsniff.spark_jobs.reports import Config, make
+from amqpsniff.spark_jobs.reports import make
 from tests.cli.running import write_capture
 from tests.cli.test_null_rows import CAPTURE, changing, halves
 from tests.conversations import NOT_UTF8, full, packets, texts, with_texts
@@ -46,10 +46,10 @@ def test_reports(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     tables = tmp_path / "tables"
     changing(monkeypatch, halves(1))
     Batch([str(CAPTURE), str(capture)], str(tables), links=True, frameworks=True).run()
-    folder, config = Folder(str(tables)), Config((str(tables),), bucket_seconds=60)
+    folder = Folder(str(tables))
     made = {name: make_here(folder, name, 20, 60) for name in REPORTS}
     for name in some(list(REPORTS)):
-        by_spark = make(spark, name, config)
+        by_spark = make(spark, name, str(tables), 20, 60)
         assert by_spark.table.to_pylist() == made[name].table.to_pylist()
         assert by_spark.as_text() == made[name].as_text()
     for name, report in made.items():

@@ -26,14 +26,13 @@ def honolulu(spark: Any) -> Iterator[Any]:
 
 
 def test_days_are_those_of_utc(honolulu: Any, samples: Path, tmp_path: Path) -> None:
-    from amqpsniff.spark_jobs.reports import Config, make
+    from amqpsniff.spark_jobs.reports import make
 
     capture, output = str(samples / "pika_mix.pcap"), str(tmp_path / "out")
     Batch([capture], output, tables=["messages", "findings"]).run()
     names = {name.split("/")[1] for name in manifest(Path(output))["tables"]["messages"]}
-    found = {
-        str(row["day"]) for row in make(honolulu, "findings", Config((output,))).table.to_pylist()
-    }
+    report = make(honolulu, "findings", output, 20)
+    found = {str(row["day"]) for row in report.table.to_pylist()}
     assert {f"capture_date={one}" for one in found if one != "None"} == names
 
 

@@ -23,7 +23,8 @@ from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.report_charts import charts as charts_of
-from amqpsniff.spark_jobs.reports import Config, make
+from amqpsniff.spark_jobs import reports
+from amqpsniff.spark_jobs.reports import make
 from amqpsniff.spark_jobs.runner import SparkRunner
 from amqpsniff.spark_jobs.tables import java_knows
 from tests.conftest import REPO
@@ -80,17 +81,6 @@ def rows(of_tables: Callable[[str], Result]) -> Rows:
 def address(row: dict[str, Any]) -> str | None:
     client = row["client"]
     return None if client is None else str(client).rpartition(":")[0]
-
-
-@pytest.mark.parametrize("name", some(list(REPORTS), 2))
-def test_tables_and_captures_give_the_same(
-    spark: Any, captures: Path, of_tables: Callable[[str], Result], name: str
-) -> None:
-    of_captures = make(spark, name, Config((str(captures),))).table
-    made = of_tables(name).table
-    assert made.num_rows
-    assert made.schema.names == of_captures.schema.names
-    assert sorted(map(repr, made.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -237,7 +227,7 @@ def test_tables_where_only_workers_can_read_them(
     elsewhere = f"local://{tables}"
     assert not java_knows(spark, elsewhere)
     assert java_knows(spark, f"file://{tables}")
-    found = make(spark, name, Config((elsewhere,))).table
+    found = make(spark, name, elsewhere, 20).table
     known = of_tables(name).table
     assert found.schema.types == known.schema.types
     assert sorted(found.to_pylist(), key=repr) == sorted(known.to_pylist(), key=repr)
@@ -254,7 +244,7 @@ def test_tables_in_a_folder_whose_name_means_more_to_spark(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).symlink_to(tables)
-    here = make(spark, "losses", Config((name,)))
+    here = make(spark, "losses", name, 20)
     assert of_tables("losses").table.to_pylist() == here.table.to_pylist()
 
 
@@ -269,7 +259,7 @@ def test_operations_of_an_archive(spark: Any, tmp_path: Path) -> None:
     batch = Batch([str(capture)], str(output), options, links=True, frameworks=True)
     packs.unlink()
     batch.run(SparkRunner(spark.sparkContext))
-    whole = make(spark, "operations", Config((str(output),))).table
+    whole = make(spark, "operations", str(output), 20).table
     shown = [(row["framework"], row["operation"], row["delivered"]) for row in whole.to_pylist()]
     assert shown[1] == ("shop", "order.accepted", 6)
     here = make_here(Folder(str(output)), "operations", 20).table
@@ -283,9 +273,12 @@ def test_operations_of_tables_that_lack_them(spark: Any, tmp_path: Path) -> None
         make_here(Folder(str(tmp_path / "tables")), "operations", 20)
 
 
-def test_ports_of_tables_are_refused(spark: Any, tables: Path) -> None:
-    with pytest.raises(UsageError, match="--port is for captures"):
-        make(spark, "losses", Config((str(tables),), ports="5672"))
+def test_captures_are_no_tables(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (samples / "pika_mix.pcap", samples, tmp_path / "nothing"):
+        assert reports.main(["losses", str(name)]) == 2
+        assert "no batch has written there; run `amqpsniff batch` first" in capsys.readouterr().err
 
 
 def test_the_page_holds_everything(of_tables: Callable[[str], Result], tables: Path) -> None:
@@ -317,6 +310,6 @@ def test_an_empty_batch_has_empty_reports(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.pcap").write_bytes(b"")
     Batch([str(tmp_path)], str(tmp_path / "tables"), links=True, frameworks=True).run()
     for name in some(list(REPORTS)):
-        report = make(spark, name, Config((str(tmp_path / "tables"),)))
+        report = make(spark, name, str(tmp_path / "tables"), 20)
         assert (name == "quality") == bool(report.table.num_rows) or name == "findings"
         assert report.as_text()

@@ -18,7 +18,7 @@ from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
 from amqpsniff.spark_jobs import archive, lookup, reports
 from amqpsniff.spark_jobs import batch as job
-from amqpsniff.spark_jobs.reports import Config, dataframe
+from amqpsniff.spark_jobs.reports import dataframe
 from amqpsniff.spark_jobs.tables import read_table
 from amqpsniff.tables.schema import TABLES
 from tests.archive.splits import by_one_engine, deal, packets_of
@@ -135,7 +135,7 @@ def test_a_table_that_the_batch_has_not_written(
     missing = "`messages` is not in this archive, which has frames, errors"
     ways = (
         lambda: read_table(spark, output, "messages"),
-        lambda: dataframe(spark, "latency", Config((output,))),
+        lambda: dataframe(spark, "latency", output),
         lambda: make_here(Folder(output), "latency", 20),
         lambda: spark.read.format("amqp").load(output).count(),
     )

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.spark_jobs.reports import Config, dataframe
+from amqpsniff.archive import Batch
+from amqpsniff.spark_jobs.reports import dataframe
 
 pytestmark = pytest.mark.spark
 
 
-def test_counts_are_those_of_the_rows(spark: Any, samples: Path) -> None:
+def test_counts_are_those_of_the_rows(spark: Any, samples: Path, tmp_path: Path) -> None:
     paths = [str(samples / name) for name in ("pika_mix.pcap", "node.pcap", "aiopika_rpc.pcap")]
     prefixes = {
         "basic.publish": "published",
@@ -27,7 +28,8 @@ def test_counts_are_those_of_the_rows(spark: Any, samples: Path) -> None:
         wanted[(*place, name)] += 1
         wanted[(*place, f"{name}_bytes")] += row["body_size"] or 0
     counted: Counter[tuple[str | None, ...]] = Counter()
-    rows = dataframe(spark, "traffic", Config(tuple(paths))).collect()
+    Batch(paths, str(tmp_path / "tables")).run()
+    rows = dataframe(spark, "traffic", str(tmp_path / "tables")).collect()
     for row in rows:
         place = row.exchange, row.routing_key, row.queue, row.client
         for name in set(prefixes.values()):

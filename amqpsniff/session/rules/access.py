@@ -11,9 +11,10 @@ from typing import Any
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.session.rules.context import Place, Rule
-from amqpsniff.session.rules.peers import release, table
+from amqpsniff.session.rules.peers import release
 from amqpsniff.session.rules.shared_state import (
     Alike,
     Verdict,
@@ -119,7 +120,7 @@ def _broker_verdicts(server: str, start: bytes | None) -> Iterator[Verdict]:
 @lru_cache(ALIKE)
 def _outdated_server(start: bytes | None) -> tuple[str, str | None, str] | None:
     """Product and version in a start's arguments, and the oldest series with support."""
-    properties = table(read(start), "server_properties")
+    properties = table_of(read(start), "server_properties")
     product, version = (peer_property(properties, name) for name in ("product", "version"))
     oldest = OLDEST_SERIES.get(product or "")
     if product is None or oldest is None or not (0, 0) < release(version) < oldest:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read
@@ -17,7 +18,7 @@ from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import EXTENDED
-from amqpsniff.session.rules.peers import rabbitmq_release, table
+from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration
 
@@ -68,7 +69,7 @@ def declared(context: RuleContext) -> None:
     named = (b'"x-consumer-timeout"', b'"x-queue-type":"quorum"')
     if not context.frame.queue or not any(name in octets for name in named):
         return
-    milliseconds = table(read(octets), "arguments").get("x-consumer-timeout")
+    milliseconds = table_of(read(octets), "arguments").get("x-consumer-timeout")
     timeouts = context.memory.setdefault(TIMEOUTS, {})
     drop(context, timeouts, context.frame.queue)
     allowed_ns = milliseconds * 1_000_000 if isinstance(milliseconds, int) else DEFAULT_NS

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import when_closed
 from amqpsniff.session.rules.occasions import DELIVERED, EXTENDED
-from amqpsniff.session.rules.peers import rabbitmq_release, table
+from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import contribute, drop, remember, remembered, report_at
 
@@ -68,7 +69,7 @@ def declared(context: RuleContext) -> None:
     """queue.declare: note the limit."""
     octets = context.frame.arguments_json or b""
     if b'"x-delivery-limit"' in octets and context.frame.queue:
-        limit = table(read(octets), "arguments").get("x-delivery-limit")
+        limit = table_of(read(octets), "arguments").get("x-delivery-limit")
         if isinstance(limit, int):
             contribute(context, judge_declared, queue_key(context, context.frame.queue), limit)
 

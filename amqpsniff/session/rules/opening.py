@@ -11,6 +11,7 @@ from typing import Any
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import UNOPENED
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE, read
@@ -25,7 +26,6 @@ from amqpsniff.session.rules.peers import (
     ended_by_server,
     handshake,
     release,
-    table,
 )
 from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.session.state_machine import CONNECTION
@@ -215,7 +215,7 @@ def _overstated(tune_ok: bytes | None, tune: bytes | None, start: bytes | None) 
         for name in ("channel_max", "frame_max")
         if _exceeds(asked.get(name), offered.get(name))
     ]
-    least = _least_frame_max(table(read(start), "server_properties"))
+    least = _least_frame_max(table_of(read(start), "server_properties"))
     frame_max = asked.get("frame_max")
     if isinstance(frame_max, int) and 0 < frame_max < least:
         wrong.append(f"frame-max {frame_max} where {least} is the least")
@@ -241,7 +241,7 @@ def _least_frame_max(server: dict[str, Any]) -> int:
 @lru_cache(ALIKE)
 def _missing(start_ok: bytes | None) -> tuple[str, ...]:
     """The names in `CAPABILITIES` that the client's properties do not announce."""
-    announced = table(table(read(start_ok), "client_properties"), "capabilities")
+    announced = table_of(table_of(read(start_ok), "client_properties"), "capabilities")
     return tuple(name for name in CAPABILITIES if announced.get(name) is not True)
 
 

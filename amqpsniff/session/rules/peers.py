@@ -12,6 +12,7 @@ from cython.cimports.amqpsniff.session.codes import SERVER
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
@@ -63,7 +64,7 @@ class Client:
         self.server_host = host_of(self.server)
         self.on_network = not encrypted and _is_between_hosts(self.host, self.server_host)
         self.verdicts = self.churn = self.short = None
-        properties = table(read(self.start_ok), "client_properties")
+        properties = table_of(read(self.start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
 
     def text(self, name: str) -> str | None:
@@ -138,12 +139,6 @@ def vhost_of(context: RuleContext) -> str | None:
     return vhost if isinstance(vhost, str) else None
 
 
-def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
-    """A field table among arguments; empty when it is missing or no table."""
-    value = arguments.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 _PROPERTIES = {name: place for place, name in enumerate(PEER_PROPERTIES)}
 _NAME, _PRODUCT = _PROPERTIES["connection_name"], _PROPERTIES["product"]
 
@@ -163,7 +158,7 @@ def rabbitmq_release(context: RuleContext) -> tuple[int, int]:
 
 @lru_cache(ALIKE)
 def _release(start: bytes | None) -> tuple[int, int]:
-    server = table(read(start), "server_properties")
+    server = table_of(read(start), "server_properties")
     is_rabbitmq = peer_property(server, "product") == "RabbitMQ"
     return release(peer_property(server, "version")) if is_rabbitmq else (0, 0)
 

@@ -17,6 +17,7 @@ from cython.cimports.amqpsniff.session.rules.occasions import (
     UNPROTECTED,
 )
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.packs.forms import whole
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
@@ -34,7 +35,6 @@ from amqpsniff.session.rules.format import (
     when_closed,
 )
 from amqpsniff.session.rules.occasions import BEATS
-from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.routes import queues_on
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.session.rules.traces import told
@@ -110,7 +110,7 @@ def note_limits(context: RuleContext) -> None:
     octets = frame.arguments_json or b""
     if not frame.queue or not any(name in octets for name in (b'"x-max-length', b'"x-overflow"')):
         return
-    given = table(read(octets), "arguments")
+    given = table_of(read(octets), "arguments")
     words = ", ".join(f"{name} {given[name]}" for name in LIMITING if name in given)
     limits = context.memory.setdefault(LIMITS, {})
     drop(context, limits, frame.queue)

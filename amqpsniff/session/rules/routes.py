@@ -21,6 +21,7 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import CONSUMES, EXTENDED
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import capture_at
 from amqpsniff.session.method_frame import read
@@ -41,7 +42,6 @@ from amqpsniff.session.rules.occasions import SINCE
 from amqpsniff.session.rules.peers import (
     end_ns,
     last_packets_ns,
-    table,
     vhost_of,
 )
 from amqpsniff.session.rules.shared_state import (
@@ -156,7 +156,7 @@ def limited(context: RuleContext) -> None:
     queue = context.frame.queue
     if not queue:
         return
-    most = table(read(octets), "arguments").get("x-max-length")
+    most = table_of(read(octets), "arguments").get("x-max-length")
     elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
     note(context, LIMITS, queue, None if elsewhere else most)
 

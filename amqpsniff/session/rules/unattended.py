@@ -13,6 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.findings.records import NEVER
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
@@ -24,7 +25,7 @@ from amqpsniff.session.rules.credit import RENEWED_TIMES, has_more, lacks_credit
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import BY_BROKER, CONSUMES, EXCLUSIVE, EXTENDED, SINCE
-from amqpsniff.session.rules.peers import client_of, end_ns, table, vhost_of
+from amqpsniff.session.rules.peers import client_of, end_ns, vhost_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
     CANCELLED,
@@ -360,7 +361,7 @@ def expiring(context: RuleContext) -> None:
     octets = frame.arguments_json or b""
     if b'"x-expires"' not in octets or b'"passive":true' in octets or not frame.queue:
         return
-    unused_ms = table(read(octets), "arguments").get("x-expires")
+    unused_ms = table_of(read(octets), "arguments").get("x-expires")
     if isinstance(unused_ms, int) and context.ts_ns is not None:
         key = queue_key(context, frame.queue)
         who = client_of(context).application or client_of(context).host
@@ -419,7 +420,7 @@ def limited(context: RuleContext) -> None:
     octets = (None if asked is None else asked.bytes_of(context.request.row)) or b""
     if b'"x-message-ttl"' not in octets or b'"passive":true' in octets or not context.frame.queue:
         return
-    lives_ms = table(read(octets), "arguments").get("x-message-ttl")
+    lives_ms = table_of(read(octets), "arguments").get("x-message-ttl")
     if isinstance(lives_ms, int):
         elsewhere = any(name in octets for name in _KEPT)
         key = queue_key(context, context.frame.queue)

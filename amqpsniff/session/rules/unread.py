@@ -17,11 +17,11 @@ import cython
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER, EXTENDED
 
+from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read, read_reason
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, names_text, number_of, queue_text, route
-from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
     DELIVERED,
@@ -87,7 +87,7 @@ def declared(context: RuleContext) -> None:
     octets = None if asked is None else asked.bytes_of(request.row)
     if not octets or b'"x-dead-letter-exchange"' not in octets or not context.frame.queue:
         return
-    arguments = table(read(octets), "arguments")
+    arguments = table_of(read(octets), "arguments")
     names = (arguments.get(f"x-dead-letter-{one}") for one in ("exchange", "routing-key"))
     exchange, key = (one if isinstance(one, str) else None for one in names)
     if exchange is not None:

@@ -1,0 +1,26 @@
+"""Items that a thread makes while the ones before are used: what is read, or decoded, ahead."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def prefetched(items: Iterator[Item], pool: Executor, count: int = 1) -> Iterator[Item]:
+    """The items, none of which is None, as `pool` makes them: `count` ahead, from now on.
+
+    More than one are made ahead by a pool of one thread only. What making an item raises is raised
+    in its place.
+    """
+    coming = deque(pool.submit(next, items, None) for _ in range(count))
+
+    def rest() -> Iterator[Item]:
+        while (item := coming.popleft().result()) is not None:
+            coming.append(pool.submit(next, items, None))
+            yield item
+
+    return rest()
