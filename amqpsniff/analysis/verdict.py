@@ -212,13 +212,16 @@ def _sentences(
 
 
 def _unlike(findings: Sequence[Finding]) -> list[Finding]:
-    """The first of the findings, and the next that tells something else than other numbers."""
+    """The first of the findings, and the next that tells something else than other numbers, or is
+    about another broker and none of its clients.
+    """
     details: dict[str | None, Finding] = {}
     for one in findings:
         details.setdefault(one.detail, one)
-    unlike: dict[str, Finding] = {}
+    unlike: dict[tuple[str | None, str], Finding] = {}
     for detail, one in details.items():
-        unlike.setdefault(_VALUE.sub("", gist(detail, 0)), one)
+        server = one.server if one.client is None else None
+        unlike.setdefault((server, _VALUE.sub("", gist(detail, 0))), one)
     return list(unlike.values())[:MAX_KINDS]
 
 

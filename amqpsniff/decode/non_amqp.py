@@ -42,7 +42,8 @@ class NonAmqpReporter:
             if conversation.syn_seen:
                 attempts.established(conversation.b, conversation.start_ns)
             if conversation.ended_by == server and conversation.ended is not None:
-                attempts.ended((conversation.a, conversation.b)[server], conversation.ended_ns)
+                end = (conversation.a, conversation.b)[server]
+                attempts.ended(end, conversation, connection.capture)
         elif conversation.starts[1] is None and _is_failed(conversation):
             self.failed += 1
             key = attempts.failed(conversation, connection.capture)

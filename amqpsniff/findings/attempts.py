@@ -5,7 +5,8 @@ connection, a network or host that cannot be reached does not answer.
 
 Attempts of one client host at one server endpoint are one finding. Those at ::1 are none where each
 was followed by a connection to the same port of 127.0.0.1: localhost has two addresses, and clients
-try ::1 first.
+try ::1 first. A server that had ended several connections right before it refused others was
+stopped, or its process ended.
 
 Which of them are about AMQP is known at the end: those at ports that have AMQP in the capture, or
 that brokers listen on. In a capture without AMQP, which may consist of nothing else, attempts at
@@ -26,6 +27,7 @@ from amqpsniff.units import duration, plural
 from .finding import Finding
 
 REFUSED, UNANSWERED = "connect-refused", "connect-unanswered"
+STOPPED = "broker-stopped"
 
 REASONS = {
     (4, 0): (UNANSWERED, "network unreachable"),
@@ -95,7 +97,7 @@ class Attempts:
         self._pairs: dict[Key, list[Any]] = {}
         self._established: dict[str, list[int]] = {}
         self._refused: dict[str, list[int]] = {}
-        self._ended: dict[str, list[int]] = {}
+        self._ended: dict[str, list[Any]] = {}
 
     def failed(self, conversation: Any, capture: str | None) -> Key | None:
         """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
@@ -129,9 +131,10 @@ class Attempts:
         if times is None or len(times) <= MAX_ESTABLISHED:
             self._note(self._established, server, [ts_ns])
 
-    def ended(self, server: str, ts_ns: int) -> None:
+    def ended(self, server: str, conversation: Any, capture: str | None) -> None:
         """A server endpoint ended a connection; the latest are remembered."""
-        self._note(self._ended, server, [ts_ns])
+        at = [conversation.ended_ns, capture or "", conversation.ended_packet_number]
+        self._note(self._ended, server, [at])
         times = self._ended.get(server, [])
         del times[:-MAX_ESTABLISHED]
 
@@ -162,11 +165,52 @@ class Attempts:
                 yield self._finding(key, self._pairs[key])
             elif not self.served:
                 scanned.setdefault((code, client, host), []).append(key)
+        yield from self._stopped()
         for keys in scanned.values():
             if len(keys) <= MAX_PORTS:
                 yield from (self._finding(key, self._pairs[key]) for key in keys)
             else:
                 yield self._scan(keys)
+
+    def _stopped(self) -> Iterator[Finding]:
+        """Servers that ended their connections and refused the next ones."""
+        refused: dict[str, list[Any]] = {}
+        for (code, _, server), pair in sorted(self._pairs.items()):
+            if code == REFUSED and pair[2][0] > 0 and int(server.rpartition(":")[2]) in self.ports:
+                refused.setdefault(server, []).append(pair)
+        for place, (server, pairs) in enumerate(refused.items()):
+            first_ns, last = min(pair[2][0] for pair in pairs), max(pair[3] for pair in pairs)
+            ended = self._ended_before(server, first_ns)
+            if len(ended) < 2:
+                continue
+            begin, end_ns, count = min(ended), max(ended)[0], sum(pair[0] for pair in pairs)
+            detail = (
+                f"{server} ended {plural(len(ended), 'connection')} in "
+                f"{duration(end_ns - begin[0])} and refused the next attempts, "
+                f"{plural(count, 'time')}, the first {duration(first_ns - begin[0])} after"
+            )
+            back_ns = self._back_ns(server, last[0])
+            if back_ns is None:
+                detail += "; it took no other connection in the capture"
+            else:
+                detail += f"; it took the next connection {duration(back_ns - begin[0])} after"
+            ts_ns, capture, number = begin
+            yield Finding(
+                STOPPED, detail, capture or None, number or None, ts_ns, server=server,
+                last_packet_number=last[1] or None, variant=place or None, until_ns=back_ns,
+            )  # fmt: skip
+
+    def _ended_before(self, server: str, first_ns: int) -> list[Any]:
+        """The connections that a server ended right before it refused others."""
+        ended = [
+            one for one in self._ended.get(server, ()) if 0 <= first_ns - one[0] <= ENDED_NS
+        ]
+        return ended if ended and self._nobody(server, min(ended)[0], first_ns) else []
+
+    def _back_ns(self, server: str, last_ns: int) -> int | None:
+        """When a server took the next connection after it had refused others."""
+        times = self._established.get(server, ())
+        return min((one for one in times if one > last_ns), default=None)
 
     def _add(self, key: Key, pair: list[Any]) -> bool:
         """Count attempts; False where there is no room for another pair of hosts."""
@@ -226,14 +270,14 @@ class Attempts:
 
     def _around(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
         """Words on what the server ended right before it refused, and on when it was back."""
-        ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one <= ENDED_NS]
-        if not ended or not self._nobody(server, min(ended), first_ns):
+        ended = self._ended_before(server, first_ns)
+        if not ended:
             return "", ""
-        them = plural(len(ended), "connection")
-        said = f", {duration(first_ns - min(ended))} after it had ended {them}"
-        said += ", as a broker does that was killed or stopped" if len(ended) > 1 else ""
-        back = min((one for one in self._established.get(server, ()) if one > last_ns), default=0)
-        return said, f"; it took the next one {duration(back - last_ns)} after" if back else ""
+        since = duration(first_ns - min(ended)[0])
+        back_ns = self._back_ns(server, last_ns)
+        said = f", {since} after it had ended {plural(len(ended), 'connection')}"
+        back = "" if back_ns is None else duration(back_ns - last_ns)
+        return said, f"; it took the next one {back} after" if back else ""
 
     def _scan(self, keys: list[Key]) -> Finding:
         """One finding of many ports of a host."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from .attempts import REFUSED, UNANSWERED
+from .attempts import REFUSED, STOPPED, UNANSWERED
 from .finding import Finding
 
 
@@ -37,8 +37,15 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
 AFTERMATH_NS = 1_000_000_000
 """Time after the end of a cause in which it still brings about what it did not before."""
 
+STOPPING_NS = 1_000_000_000
+"""Time before the first connection ended in which a broker that stops closes them."""
+
 _OF_SERVER = (REFUSED, UNANSWERED)
 """Findings of connections that never were: what became of others to the same server is a cause."""
+
+
+_OF_STOPS = ("disconnect-unclean", "connection-forced-closed", REFUSED)
+"""Findings of connections that a broker ends, or refuses, which is stopped."""
 
 
 class _Seen:
@@ -55,6 +62,8 @@ class _Seen:
         until_ns = finding.until_ns or finding.ts_ns
         over_ns = _began(finding) - AFTERMATH_NS
         for places in _around(finding):
+            if places[0][0] == STOPPED and until_ns is not None:
+                until_ns += STOPPING_NS
             found = [
                 one
                 for place in places
@@ -88,7 +97,9 @@ def _began(finding: Finding) -> int:
 
 def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
     """Under which keys a finding is looked for: its connection with its channel, and with any."""
-    if finding.connection_id is None:
+    if finding.code == STOPPED:
+        yield STOPPED, finding.server, finding.code
+    elif finding.connection_id is None:
         yield finding.capture, finding.code
     else:
         yield finding.connection_id, finding.channel or 0, finding.code
@@ -103,5 +114,7 @@ def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
         yield [(where, channel), (where, 0)] if channel else [(where, None)]
     if finding.code in _OF_SERVER:
         yield [("server", finding.server)]
+    if finding.code in _OF_STOPS:
+        yield [(STOPPED, finding.server)]
     yield [(finding.capture,)]
     yield [(None,)]

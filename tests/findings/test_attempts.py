@@ -56,13 +56,15 @@ def connected(
     return talk.goodbye().packets
 
 
-def found(packets: Iterable[Packet], **options: Any) -> list[dict[str, Any]]:
+def found(
+    packets: Iterable[Packet], codes: tuple[str, ...] = CODES, **options: Any
+) -> list[dict[str, Any]]:
     engine = Engine(**options)
     for packet in sorted(packets, key=lambda one: one.ts_ns):
         engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
     engine.finish()
     rows = engine.take("findings").to_pylist()
-    return [row for row in rows if row["code"] in CODES]
+    return [row for row in rows if row["code"] in codes]
 
 
 def details(packets: Iterable[Packet], **options: Any) -> list[str]:
@@ -118,9 +120,45 @@ def test_a_server_that_ended_several_connections_at_once() -> None:
         lives.now = wire.START_NS + 2 * SECOND
         lives.server(flags=RST | ACK)
         ended += lives.packets
-    said = ", 2.00 s after it had ended 2 connections, as a broker does that was killed or stopped"
+    said = ", 2.00 s after it had ended 2 connections"
     assert said in details([*ended, *packets])[0].partition(";")[0]
     assert "had ended" not in details([*ended, *packets, *connected(3, source=50003)])[0]
+
+
+def _stopped(*sources: int) -> list[Packet]:
+    """Connections that the server ends, each a second after it began and 10 ms after the last."""
+    ended = []
+    for place, source in enumerate(sources):
+        lives = wire.Talk(ports=(source, 5672), start_ns=wire.START_NS).hands()
+        lives.client(HELLO)
+        lives.server(HELLO)
+        lives.now = wire.START_NS + SECOND + 10_000_000 * place
+        lives.server(flags=RST | ACK)
+        ended += lives.packets
+    return ended
+
+
+def test_a_broker_that_was_stopped() -> None:
+    """It brought about the ends of its connections and the refusals; nobody may connect between."""
+    packets = [*attempt(4), *attempt(5, client=OTHER)]
+    codes = ("broker-stopped", "disconnect-unclean", "connect-refused")
+    stopped, *others = found([*_stopped(50000, 50002), *packets], codes=codes)
+    assert stopped["detail"] == (
+        "10.0.0.2:5672 ended 2 connections in 10.0 ms and refused the next attempts, 2 times, the "
+        "first 3.00 s after; it took no other connection in the capture"
+    )
+    assert (stopped["client"], stopped["server"]) == (None, "10.0.0.2:5672")
+    assert {row["cause_code"] for row in others} <= {"broker-stopped", "disconnect-unclean"}
+    assert len(others) == 2
+    (back,) = found(
+        [*_stopped(50000, 50002), *packets, *connected(9, source=50009)], codes=codes[:1]
+    )
+    assert back["detail"].endswith("; it took the next connection 8.00 s after")
+    assert not found([*_stopped(50000), *packets], codes=codes[:1])
+    assert not found(
+        [*_stopped(50000, 50002), *packets, *connected(3, source=50009)], codes=codes[:1]
+    )
+    assert not found([*_stopped(50000, 50002), *attempt(12)], codes=codes[:1])
 
 
 def test_what_is_not_answered() -> None:
@@ -342,4 +380,4 @@ def test_a_broker_that_is_away() -> None:
     assert [(row["count"], row["cause_code"]) for row in rows] == [
         (6481, "connection-forced-closed")
     ]
-    assert "killed or stopped; nobody connected" in rows[0]["detail"]
+    assert "15 connections; nobody connected" in rows[0]["detail"]

@@ -140,6 +140,7 @@ MADE_IN: dict[str, str] = {
     "tls-keys-wrong": "tls/test_keys.py",
     "tls-record-damaged": "tls/test_troubles.py",
     "findings-limit": "findings/test_log.py",
+    "broker-stopped": "findings/test_attempts.py",
     "connect-refused": "findings/test_attempts.py",
     "connect-unanswered": "findings/test_attempts.py",
     "server-not-amqp": "findings/test_wrong_protocols.py",

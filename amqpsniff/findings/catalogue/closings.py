@@ -76,19 +76,20 @@ CLOSINGS = (
          "amqp:internal-error that says Connection forced, as RabbitMQ 4 sends it. The text has "
          "the reason: an operator's, a shutdown, credentials that expired.",
          "Expected during maintenance. Check that the client connects again, and waits longer "
-         "after each attempt."),
+         "after each attempt.",
+         "",
+         ("broker-stopped",)),
     Kind("disconnect-unclean", "warning", "high",
          "A connection ended without being closed",
          "TCP was ended with FIN or RST, and no connection.close and close-ok went before.",
          "The detail says which side ended it and what was left open. Most often that side's "
-         "process ended: a broker that ended several at once and refuses others after that "
-         "(connect-refused) was killed, or crashed. Otherwise heartbeats failed, a side stopped "
-         "reading, or something between them cut an idle connection.",
+         "process ended. Otherwise heartbeats failed, a side stopped reading, or something between "
+         "them cut an idle connection.",
          "After a legal close some stacks still send RST.",
          ("heartbeat-missed", "path-interrupted", "client-not-reading", "idle-connection-cut",
           "tuning-rejected", "authentication-failed", "method-unknown", "handshake-slow",
           "field-tag-unknown", "field-tag-unusual", "connection-blocked", "broker-not-reading",
-          "traffic-stopped", "connection-half-open")),
+          "traffic-stopped", "connection-half-open", "broker-stopped")),
     Kind("connection-half-open", "error", "medium",
          "A connection was open at one end only",
          "A side that had been silent answers packets of the other with a RST that acknowledges "

@@ -13,7 +13,15 @@ HANDSHAKE = (
          "before, the broker's process ended. Where ICMP says that it is prohibited, a firewall or "
          "a route rejects it. Let clients wait longer after each attempt.",
          "A client that tries several addresses in turn; port scans.",
-         ("connection-forced-closed", "disconnect-unclean")),
+         ("broker-stopped", "connection-forced-closed", "disconnect-unclean")),
+    Kind("broker-stopped", "error", "high",
+         "A broker was stopped, or died",
+         "A server ends two or more connections, and refuses the next attempts within ten seconds, "
+         "while none is established.",
+         "See the log of the broker and of its host at that time. A broker that is told to stop "
+         "closes connections first (connection-forced-closed); one that is killed or crashes does "
+         "not. Publishes without confirms right before it may be lost.",
+         "A proxy in front of a broker that is restarted looks the same."),
     Kind("connect-unanswered", "error", "high",
          "Connections were not answered",
          "Repeated SYN without an answer, or ICMP that says that the network or host cannot be "
