@@ -2,7 +2,8 @@
 """Fingerprint of a message: its size and properties as one hash.
 
 A broker hands properties on as they came, with these exceptions, which are undone here: headers
-that it adds (`ADDED`) or removes (`BCC`) do not count; the address for direct replies is made
+are in any order, since RabbitMQ 4.3 sorts them by name; those that it adds (`ADDED`) or removes
+(`BCC`) do not count; the address for direct replies is made
 unique in `reply_to`; a message that was dead-lettered loses its `expiration`, and comes under
 another exchange and routing key. The header `x-death` says what they were at first: its last entry.
 """
@@ -23,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from amqpsniff.byteorder import ByteView
     from amqpsniff.columns import Texts, Vocabulary
     from amqpsniff.decode.rows import MessageRows
 
@@ -49,58 +51,12 @@ def mixed(hash_: cython.ulonglong, more: cython.ulonglong) -> cython.ulonglong:
     return h ^ (h >> 29)
 
 
-def without_added(octets: bytes) -> bytes:
-    """A JSON object, as this program writes it, without the members named in `ADDED`.
-
-    Members are cut out as they are; what is left may begin or end with a comma.
-    """
-    kept: list[Any] = []
-    start: cython.Py_ssize_t = 1
-    at: cython.Py_ssize_t = 1
-    end: cython.Py_ssize_t = len(octets) - 1
-    depth: cython.int = 0
-    octet: cython.int
-    while at <= end:
-        octet = octets[at]
-        if octet == 0x22:
-            at = _end_of_string(octets, at)
-        elif octet in (0x7B, 0x5B):
-            depth += 1
-        elif depth == 0 and (octet == 0x2C or at == end):
-            name = octets[start + 1 : _end_of_string(octets, start)] if at > start else b""
-            if at > start and name not in ADDED:
-                kept.append(octets[start:at])
-            start = at + 1
-        elif octet in (0x7D, 0x5D):
-            depth -= 1
-        at += 1
-    return b",".join(kept)
-
-
-@cython.cfunc
-def _end_of_string(octets: bytes, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def _end_of_string(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
     """The place of the closing quote of the string that begins at `at`."""
-    count: cython.Py_ssize_t = len(octets)
     at += 1
-    while at < count and octets[at] != 0x22:
+    while at < end and octets[at] != 0x22:
         at += 2 if octets[at] == 0x5C else 1
     return at
-
-
-def _may_be_added(column: Texts, start: cython.longlong, end: cython.longlong) -> cython.bint:
-    """True if a JSON object may have a member named in `ADDED`: one that begins as they do."""
-    at: cython.longlong
-    for at in range(start, end - 3):
-        if column.octets[at] == 0x22:  # a quote
-            second: cython.int = column.octets[at + 2]
-            first: cython.int = column.octets[at + 1]
-            if (
-                (first == 0x78 and second == 0x2D)
-                or (first == 0x42 and second == 0x43)
-                or (first == 0x74 and second == 0x69)
-            ):
-                return True
-    return False
 
 
 class Fingerprinter:
@@ -113,6 +69,7 @@ class Fingerprinter:
     `streamed` tells one that came from a stream.
     """
 
+    added: cython.bint
     died: cython.bint
     streamed: cython.bint
     timestamped: cython.bint
@@ -130,8 +87,7 @@ class Fingerprinter:
         self.seed = seed
         self.own = seed == own_seed()
         self.correlation = 0
-        self.died = False
-        self.streamed = False
+        self.added = self.died = self.streamed = False
         self.exchange = 0
         self.routing_key = 0
         self.expiration = 0
@@ -224,13 +180,48 @@ class Fingerprinter:
         end: cython.longlong = column.offsets[row + 1]
         if end - start <= 2:
             return _NOTHING
-        if not _may_be_added(column, start, end):
-            self.reader.read_from(column.octets)
-            return self.reader.hash_with(self.seed, start + 1, end - start - 2)
-        octets: bytes = column.bytes_of(row)
-        self._learn(octets)
-        rest: bytes = without_added(octets)
-        return self.octets(rest) if rest else _NOTHING
+        h: cython.ulonglong = self._members(column.octets, start, end)
+        if self.added:
+            self._learn(column.bytes_of(row))
+        return h
+
+    def _members(
+        self, octets: ByteView, start: cython.longlong, end: cython.longlong
+    ) -> cython.ulonglong:
+        """The hash of the members of a JSON object in any order, without those of `ADDED`."""
+        total: cython.ulonglong = 0
+        depth: cython.int = 0
+        octet: cython.int
+        self.added = False
+        self.reader.read_from(octets)
+        at: cython.longlong = start + 1
+        member: cython.longlong = at
+        while at < end:
+            octet = octets[at]
+            if octet == 0x22:
+                at = _end_of_string(octets, at, end)
+            elif octet == 0x7B or octet == 0x5B:
+                depth += 1
+            elif depth == 0 and (octet == 0x2C or at == end - 1):
+                if self._is_added(octets, member, at):
+                    self.added = True
+                else:
+                    total += self.reader.hash_with(self.seed, member, at - member)
+                member = at + 1
+            elif octet == 0x7D or octet == 0x5D:
+                depth -= 1
+            at += 1
+        return (total & _MASK64) or _NOTHING
+
+    def _is_added(
+        self, octets: ByteView, start: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
+        """True if a member of a JSON object has a name of `ADDED`."""
+        first: cython.int = octets[start + 1]
+        if first != 0x78 and first != 0x42 and first != 0x74:  # x, B, t
+            return False
+        count: cython.longlong = _end_of_string(octets, start, end) - start - 1
+        return self.reader.bytes_at(start + 1, count) in ADDED
 
     def _learn(self, octets: bytes) -> cython.int:
         """Learn from the headers that a broker added."""

@@ -73,7 +73,8 @@ class World:
         if one % 7 == 1:
             properties["priority"] = 1
         if one % 5 == 1:
-            properties["headers"] = [(b"n", Field("I", one // 5 % 2))]
+            odd = Field("S", b'}],"x-death":[{\\')
+            properties["headers"] = [(b"n", Field("I", one // 5 % 2)), (b"Bcc", odd)]
         route = {"exchange": ("", "x")[two % 2], "routing_key": (*QUEUES, "w")[two // 2 % 3]}
         content = route, b"xy"[: 1 + two // 6 % 2], properties
         self.published.append(content)
@@ -142,7 +143,7 @@ class World:
         if properties.get("reply_to") == DIRECT.encode():
             where = next(there for there, asked in self.asked if asked == properties)
             properties["reply_to"] = where.encode()
-        headers = list(properties.pop("headers", []))
+        headers = sorted(properties.pop("headers", []), key=lambda header: header[0])
         added = two // 112 % 12
         if added == 9:
             headers.append((b"x-delivery-count", Field("I", 1)))

@@ -313,7 +313,7 @@ def _message(event: Event, queue: str | None, vhost: str | None, bodies: bool) -
     if death:
         keys = death[b"routing-keys"].value
         routes.append((death[b"exchange"].value.decode(), keys[0].value.decode()))
-    rest = [(name, repr(field)) for name, field in headers if name not in ADDED]
+    rest = sorted((name, repr(field)) for name, field in headers if name not in ADDED)
     streamed = any(name == "x-stream-offset" for name, _ in headers)
     what = event.body if bodies else len(event.body or b"")
     same = (*sorted(properties.items()), ("headers", tuple(rest)))

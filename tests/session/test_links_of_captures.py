@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 
 import pytest
@@ -10,7 +11,7 @@ import amqpsniff
 from amqpsniff.limits import Limits
 from amqpsniff.tables.batches import Maker, plan_for
 from amqpsniff.tables.schema import EVERYTHING, LINKED
-from tests.conftest import SAMPLES
+from tests.conftest import CAPTURES, SAMPLES
 
 EVERY = EVERYTHING["messages"].names
 
@@ -34,6 +35,22 @@ def test_links_are_true(name: str) -> None:
         assert row["body_sha256"] in bodies[publish]
         assert row["published_ns"] > 0
         assert (row["delivery_number"] is None) == row["redelivered"]
+
+
+def test_headers_in_another_order_are_linked() -> None:
+    """RabbitMQ 4.3 sorts headers by name: classic and quorum queue, messages without id and with."""
+    path = CAPTURES / "own" / "rabbitmq43_headers.pcap"
+    rows = amqpsniff.open(path).table("messages", columns=EVERY).to_pylist()
+    published = defaultdict(list)
+    for row in rows:
+        if row["method"] == "basic.publish":
+            published[row["packet_number"]].append(json.loads(row["headers"] or "{}"))
+    delivered = [row for row in rows if row["method"] == "basic.deliver"]
+    assert len(delivered) == 20
+    assert sum(row["link_confidence"] == "exact" for row in delivered) == 10
+    for row in delivered:
+        assert (row["link_confidence"] == "exact") == (row["message_id"] is not None)
+        assert json.loads(row["headers"] or "{}") in published[row["published_packet_number"]]
 
 
 def test_real_calls() -> None:
