@@ -252,7 +252,7 @@ class Capture:
 
         (rows,) = self.row_filters(part, table)
         names = Maker(table, columns=columns).schema.names
-        needed = None if columns is None else {table: {*names, *rows.columns}}
+        needed = {table: rows.needed(columns)}
         for _, batch in self.tables(table, encoded=encoded, columns=needed):
             if (kept := rows.of(batch)).num_rows:
                 yield kept.select(names)
@@ -1022,7 +1022,7 @@ class Capture:
         tracer = Tracer(replace(wanted, part=part), self._started)
         options = replace(self.options, body_sha256=True)
         columns = {
-            "messages": {*MESSAGES.names, *COLUMNS},
+            "messages": {*MESSAGES.names, *COLUMNS, *tracer.columns},
             "connections": {"connection_id", "connection_name"},
         }
         for table, batch in self.tables(*columns, encoded=True, columns=columns, options=options):
@@ -1064,11 +1064,7 @@ class Capture:
     ) -> Iterator[tuple[str, Any]]:
         """Batches of tables, given with the columns that are needed or None, as far as wanted."""
         filters = dict(zip(columns, self.row_filters(part, *columns), strict=True))
-        needed = {
-            table: {*names, *filters[table].columns}
-            for table, names in columns.items()
-            if names is not None
-        }
+        needed = {table: filters[table].needed(names) for table, names in columns.items()}
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
 

@@ -157,7 +157,8 @@ class Selection:
         errors: Only what failed: methods that report an error, messages that were returned, refused
             or cut, connections and channels closed with an error, findings of that severity.
         packet: The number of a packet as Wireshark counts them, or two with `-` between.
-        where: A SQL expression over the columns of the table that is read.
+        where: A SQL expression over the columns of the table that is read, also over those that are
+            made only where they are named.
         tz: The time zone of times that are written, and of `from_` and `to` where they name none:
             `Europe/Berlin`, or `local`. None for UTC.
         limit: Rows after which to stop.
@@ -540,6 +541,13 @@ class RowFilter:
             names.update(one.columns if one is not None else ())
         return frozenset(names)
 
+    def needed(self, shown: Collection[str] | None = None) -> frozenset[str]:
+        """The columns to read where these are shown, None for those that nobody has to name."""
+        from amqpsniff.tables.schema import schema_of
+
+        usual = schema_of(self.table).names if shown is None else shown
+        return self.columns.union(usual)
+
     @property
     def done(self) -> bool:
         """True once `limit` is reached."""
@@ -691,7 +699,7 @@ def _expression(table: str, where: str, name: str) -> Filter:
     from amqpsniff.tables.schema import schema_of
 
     try:
-        return Filter(schema_of(table), where)
+        return Filter(schema_of(table, everything=True), where)
     except FilterError as error:
         raise FilterError(f"{name}: {error}") from None
 

@@ -156,6 +156,7 @@ class Tracer:
 
     Attributes:
         rows: Number of rows that were found.
+        columns: Names of the columns that are read to choose messages.
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
         clients: What the clients of these rows are called.
     """
@@ -165,6 +166,7 @@ class Tracer:
         conditions, part = wanted.part.split()
         self._named = RowFilter(conditions, "messages", started)
         self._part = RowFilter(part, "messages", started)
+        self.columns = self._named.columns | self._part.columns
         self._parts: list[Any] = []
         self._ids: set[str] = set()
         self._return_addresses: set[str] = set()

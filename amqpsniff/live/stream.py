@@ -63,6 +63,7 @@ def watch(
         limit: Rows after which to stop; `part` chooses them, as in `Capture.frames`.
     """
     from amqpsniff.analysis.selection import RowFilter, selection
+    from amqpsniff.tables.schema import schema_of
 
     options = Options(
         ports=frozenset(ports),
@@ -78,7 +79,15 @@ def watch(
 
     wanted = RowFilter(selection(part, limit), table, started)
     source = _source(interface, capture, ports)
-    run = Watch(source, options, (table,), packets=packets, settle_seconds=settle_seconds)
+    every = schema_of(table, everything=True).names if table == "messages" else None
+    run = Watch(
+        source,
+        options,
+        (table,),
+        packets=packets,
+        settle_seconds=settle_seconds,
+        columns={table: wanted.needed(every)},
+    )
     return _objects(run, wanted, seconds)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import amqpsniff
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.sources import read
 from amqpsniff.capture.tail import FileCapture
@@ -38,6 +39,19 @@ def packets_of(batches: Any) -> list[tuple[int, bytes]]:
 def expected(table: str = "messages") -> list[dict[str, Any]]:
     """Rows of the sample."""
     return rows_of(run("export", SAMPLE, "-t", table).out)
+
+
+def test_a_condition_names_columns_that_are_made_only_where_they_are_named(tmp_path: Path) -> None:
+    where = "published_packet_number = 42"
+    with SAMPLE.open("rb") as file:
+        options = ("-t", "messages", "--where", where)
+        sniffer = Sniffer("-", *options, folder=tmp_path, stdin=file)
+        assert sniffer.finish() == 0, sniffer.err
+    (row,) = sniffer.rows()
+    assert row["method"] == "basic.deliver"
+    assert "published_packet_number" not in row, "it chooses rows, and is not shown"
+    (message,) = amqpsniff.watch(capture=str(SAMPLE), packets=568, where=where)
+    assert (message.packet_number, message.link_confidence) == (row["packet_number"], "exact")
 
 
 @pytest.mark.parametrize("table", ["messages", "frames", "connections", "channels"])
