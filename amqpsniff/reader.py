@@ -365,7 +365,12 @@ class Capture:
     ) -> Tabular[RowKind]:
         which: dict[str, Any] = {"columns": columns, "limit": limit, **part}
         read = partial(self.batches, table, encoded=True, **which)
-        return TableRows(lambda: rows(kind, read()), partial(self.table, table, **which))
+        return TableRows(
+            table,
+            lambda: rows(kind, read()),
+            partial(self.table, table, **which),
+            once=bool(self.once),
+        )
 
     def messages(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Message]:
         """Messages one by one, as objects, in the order in which they ended; as `frames`.
@@ -618,7 +623,8 @@ class Capture:
         'order.new.eu'
         """
         chosen = self._selection(part, limit)
-        return Rows(lambda: chain.from_iterable(self.timeline_pieces(chosen, frames=frames)))
+        pieces = partial(self.timeline_pieces, chosen, frames=frames)
+        return Rows("timeline", lambda: chain.from_iterable(pieces()))
 
     def follow(
         self,
@@ -859,7 +865,7 @@ class Capture:
             batches = self.batches("messages", encoded=True, columns=COLUMNS, **part)
             return traces(batches, self._services(), __version__)
 
-        return Rows(read)
+        return Rows("traces", read)
 
     def _services(self) -> dict[str, str]:
         """Names of clients by connection; none where the input is read only once."""
