@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from amqpsniff import html_repr
+from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError, read_twice
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
@@ -77,7 +78,7 @@ FINDINGS_PER_BATCH = 4_096
 
 def open(
     *paths: str | os.PathLike[str] | IO[bytes],
-    ports: Iterable[int] = (),
+    ports: int | Iterable[int] = (),
     dialect: str | None = None,
     table_dialect: str = "rabbitmq",
     bodies: bool = False,
@@ -105,7 +106,8 @@ def open(
     Args:
         paths: What to read, as one capture in the order of time; also binary files that are open,
             of which one that cannot seek is read to its end now.
-        ports: Follow only conversations with one of these ports; empty for any port, by content.
+        ports: Follow only conversations with this port, or one of several; empty for any port, by
+            content.
         dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
         table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
         bodies: Keep message bodies.
@@ -120,7 +122,7 @@ def open(
         limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
     options = Options(
-        ports=frozenset(ports),
+        ports=frozenset(several("ports", ports, int)),
         dialect=dialect,
         table_dialect=table_dialect,
         bodies=bodies,
@@ -838,7 +840,7 @@ class Capture:
         `summary`. Raises UsageError for a connection that is not there, and if the package with the
         charts' library is missing (the extra `report`).
         """
-        named = (connection,) if isinstance(connection, str) else tuple(connection)
+        named = several("connection", connection, str)
         page = self.report_page(named, title, only=only, ignore=ignore, severity=severity, **part)
         if by is not None:
             self.read_operations(page, **part)
@@ -899,7 +901,7 @@ class Capture:
         """
         from amqpsniff.wireshark.cut import cut
 
-        codes = (finding,) if isinstance(finding, str) else tuple(finding)
+        codes = several("finding", finding, str)
         chosen = self._selection(part)
         with self._replacing(path) as file:
             (done,) = deque(cut(self, file, chosen, findings=codes, whole=whole), 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.clients import MAX_NAME
-from amqpsniff.analysis.selection import OF_CONNECTIONS, RowFilter, Selection, Started
+from amqpsniff.analysis.selection import OF_CONNECTIONS, RowFilter, Selection, Started, shown
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
 from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.errors import UsageError
@@ -119,7 +119,8 @@ class ConversationFinder:
 
     def _one(self) -> Row:
         meant = self._meant
-        wanted = " ".join(filter(None, (getattr(self._selection, name) for name in _NAMING)))
+        given = (getattr(self._selection, name) for name in _NAMING)
+        wanted = " ".join(map(shown, filter(None, given)))
         if meant.only is not None:
             return meant.only
         if not meant.number and self._packets is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
+from amqpsniff.arguments import check_types
 from amqpsniff.errors import UsageError
 
 MAX_ROWS = 20_000
@@ -66,6 +67,7 @@ class Wanted:
     part: Selection = field(default_factory=Selection)
 
     def __post_init__(self) -> None:
+        check_types(self)
         given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
         if not self.part.names() and given == (None,) * len(given):
             raise UsageError(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
 from amqpsniff.live.watch import SETTLE_SECONDS, Source, Watch
 from amqpsniff.objects import Finding, Frame, Message, rows
@@ -31,7 +32,7 @@ def watch(
     capture: str | Iterable[str] | None = None,
     seconds: float | None = None,
     packets: int | None = None,
-    ports: Iterable[int] = (),
+    ports: int | Iterable[int] = (),
     settle_seconds: float | None = SETTLE_SECONDS,
     show_secrets: bool = False,
     tls_keylog: File | None = None,
@@ -66,7 +67,7 @@ def watch(
     from amqpsniff.tables.schema import schema_of
 
     options = Options(
-        ports=frozenset(ports),
+        ports=frozenset(several("ports", ports, int)),
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
         tls_keylog_later=True,
@@ -78,7 +79,7 @@ def watch(
         return None if run is None else run.pipeline.totals.first_ns
 
     wanted = RowFilter(selection(part, limit), table, started)
-    source = _source(interface, capture, ports)
+    source = _source(interface, capture, options.ports)
     every = schema_of(table, everything=True).names if table == "messages" else None
     run = Watch(
         source,
@@ -101,11 +102,11 @@ def _source(
     if capture is not None:
         from amqpsniff.capture.tail import follow
 
-        return follow([capture] if isinstance(capture, str) else list(capture))
+        return follow(list(several("capture", capture, str)))
     from amqpsniff.capture.filter import ports_expression
     from amqpsniff.capture.live_capture import InterfaceCapture
 
-    names = [interface] if isinstance(interface, str) else list(interface or ())
+    names = list(several("interface", interface or (), str))
     return InterfaceCapture(names, ports_expression(list(ports)))
 
 

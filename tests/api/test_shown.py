@@ -102,7 +102,7 @@ def test_capture() -> None:
 @pytest.mark.parametrize("value", [-1, None, "no", 2.5])
 @pytest.mark.parametrize("name", ["bodies", "body_sha256", "show_secrets"])
 def test_what_is_neither_true_nor_false(name: str, value: Any) -> None:
-    with pytest.raises(UsageError, match=f"{name} is True or False, not `{value!r}`"):
+    with pytest.raises(UsageError, match=f"{name} is {value!r}; it is of the type bool"):
         amqpsniff.open(SAMPLES / "bunny.pcapng", **{name: value})
 
 
