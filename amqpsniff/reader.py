@@ -17,6 +17,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
+from warnings import warn
 
 from amqpsniff import html_repr
 from amqpsniff.arguments import several
@@ -573,8 +574,8 @@ class Capture:
         the other arguments
         (`amqpsniff.analysis.selection.Selection`) `message_id`, `routing_key`, `queue` and so on
         name messages whose whole way is shown, as far as it lies in `from_`, `to`, `connection` and
-        `channel`. The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError
-        if there is no condition.
+        `channel`. The first `amqpsniff.analysis.trace.MAX_ROWS` rows are kept, and a Python warning
+        says so where there are more. Raises UsageError if there is no condition.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -582,11 +583,18 @@ class Capture:
         >>> [(row["method"], row["outcome"]) for row in message.rows]
         [('basic.publish', 'confirmed'), ('basic.deliver', 'requeued'), ('basic.deliver', 'acked')]
         """
-        from amqpsniff.analysis.trace import Wanted
+        from amqpsniff.analysis.trace import MAX_ROWS, Wanted
 
         chosen = self._selection(part)
         wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
-        return self.tracer(wanted).messages()
+        tracer = self.tracer(wanted)
+        if tracer.full:
+            warn(
+                f"only the first {MAX_ROWS:,} rows that match are kept; choose fewer by from_ and "
+                "to, or take them from messages()",
+                stacklevel=2,
+            )
+        return tracer.messages()
 
     def readiness(self, target: str, **part: Unpack[Filters]) -> Readiness:
         """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
@@ -645,14 +653,14 @@ class Capture:
         `bodies` messages have a `body`. None if there is no AMQP. Raises UsageError if no
         connection is meant, or several are.
 
-        The input is read once, and again while the entries are taken.
+        The input is read once, and again by each loop over the entries.
 
         >>> import amqpsniff
         >>> conversation = amqpsniff.open("samples/bunny.pcapng").follow()
         >>> conversation.row["client_product"], next(conversation.entries).frame_type
         ('Bunny', 'protocol-header')
         """
-        from amqpsniff.analysis.conversation import ConversationFinder, share_of
+        from amqpsniff.analysis.conversation import ConversationFinder
 
         if connection is not None:
             part["connection"] = connection
@@ -671,12 +679,17 @@ class Capture:
         found = finder.found()
         if found is not None:
             chosen = replace(chosen, connection=found.row["connection_id"])
-            found.entries = islice(self._entries(chosen, bodies, share_of([found.row])), limit)
+            found.entries = Rows(
+                "entries", partial(self._entries, found.row, chosen, bodies, limit)
+            )
         return found
 
-    def _entries(self, part: Selection, bodies: bool, share: Partition | None) -> Iterator[Entry]:
+    def _entries(
+        self, row: dict[str, Any], part: Selection, bodies: bool, limit: int | None
+    ) -> Iterator[Entry]:
+        """The entries of the connection that has this row."""
         from amqpsniff.analysis.body_text import COLUMNS as READ_BY
-        from amqpsniff.analysis.conversation import entries_of
+        from amqpsniff.analysis.conversation import entries_of, share_of
         from amqpsniff.analysis.one_line import LINE_COLUMNS
         from amqpsniff.analysis.timeline import (
             CONTENT_METHODS,
@@ -689,8 +702,10 @@ class Capture:
         options = replace(self.options, bodies=True) if bodies else self.options
         (wanted,) = self.row_filters(part, "frames")
         needed = {"frames": {*FRAME_COLUMNS, *wanted.columns}, "messages": {*MESSAGE_KEY, *columns}}
+        share = share_of([row])
         batches = self.tables(*needed, encoded=True, columns=needed, share=share, options=options)
-        return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+        entries = entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+        return islice(entries, limit)
 
     def diagnose(
         self,

@@ -34,9 +34,12 @@ def watch(
     packets: int | None = None,
     ports: int | Iterable[int] = (),
     settle_seconds: float | None = SETTLE_SECONDS,
+    bodies: bool = False,
+    body_sha256: bool = False,
     show_secrets: bool = False,
     tls_keylog: File | None = None,
     tls_key: Files = (),
+    packs: Files = (),
     limit: int | None = None,
     **part: Unpack[Filters],
 ) -> Iterator[Any]:
@@ -60,7 +63,7 @@ def watch(
         packets: How many.
         ports: Only packets of these ports; empty for any.
         settle_seconds: How long a row waits; None for as long as it takes.
-        show_secrets, tls_keylog, tls_key: As in `amqpsniff.open`.
+        bodies, body_sha256, show_secrets, tls_keylog, tls_key, packs: As in `amqpsniff.open`.
         limit: Rows after which to stop; `part` chooses them, as in `Capture.frames`.
     """
     from amqpsniff.analysis.selection import RowFilter, selection
@@ -68,10 +71,13 @@ def watch(
 
     options = Options(
         ports=frozenset(several("ports", ports, int)),
+        bodies=bodies,
+        body_sha256=body_sha256,
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
         tls_keylog_later=True,
         tls_keys=files(tls_key),
+        packs=files(packs),
     )
     run: Watch | None = None
 

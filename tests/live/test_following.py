@@ -54,6 +54,21 @@ def test_a_condition_names_columns_that_are_made_only_where_they_are_named(tmp_p
     assert (message.packet_number, message.link_confidence) == (row["packet_number"], "exact")
 
 
+def test_rows_of_a_run_have_bodies_and_what_packs_say(tmp_path: Path) -> None:
+    pack = tmp_path / "shop.toml"
+    pack.write_text(
+        '[shop]\nframework = "shop"\nwhen = "exchange ~ ^orders"\noperation = "message_id"\n'
+    )
+    options: Any = {"bodies": True, "body_sha256": True, "packs": pack}
+    run = amqpsniff.watch(capture=str(SAMPLE), packets=568, message_id="m13", **options)
+    live = next(run)
+    (read, *_) = amqpsniff.open(SAMPLE, **options).messages(message_id="m13")
+    assert live.body is not None
+    assert live.body_sha256 is not None
+    assert live.operation == "m13"
+    assert live == read
+
+
 @pytest.mark.parametrize("table", ["messages", "frames", "connections", "channels"])
 def test_pipe_gives_the_rows_of_the_file(tmp_path: Path, table: str) -> None:
     """A capture on standard input, and the file that is written of it."""
