@@ -13,6 +13,7 @@ from hashlib import blake2b
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from amqpsniff.arguments import several
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.decode.preamble import may_open
 from amqpsniff.errors import UsageError
@@ -67,7 +68,7 @@ class Engine:
         self,
         *,
         capture: str = "-",
-        ports: Iterable[int] = (),
+        ports: int | Iterable[int] = (),
         dialect: str | None = None,
         table_dialect: str = "rabbitmq",
         bodies: bool = False,
@@ -80,7 +81,7 @@ class Engine:
     ) -> None:
         self.capture = capture
         self.options = Options(
-            ports=frozenset(ports),
+            ports=frozenset(several("ports", ports, int)),
             dialect=dialect,
             table_dialect=table_dialect,
             bodies=bodies,

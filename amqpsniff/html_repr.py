@@ -19,6 +19,9 @@ MAX_BYTES = 32
 MAX_ROWS = 80
 """Rows of a table, more than there are columns of any table: a mapping may have any number."""
 
+ROWS_SHOWN = 20
+"""Rows of a result that are shown."""
+
 _TABLE = '<table style="text-align:left"><caption style="text-align:left">'
 _LEFT = ' style="text-align:left"'
 

@@ -2,8 +2,9 @@
 
 An object is a place in a record batch; a column is turned into Python values when the first object
 asks for it, so a loop pays for the columns it uses. Attributes are the table's columns by their
-names, None for null; JSON columns such as `arguments` are parsed when they are asked for. An
-object that is kept keeps its batch in memory; keep `as_dict()` where that is too much.
+names, None for null; JSON columns such as `arguments` are parsed when they are asked for. Objects
+of one table are equal if all their columns are, of whichever reading they are. An object that is
+kept keeps its batch in memory; keep `as_dict()` where that is too much.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 from amqpsniff.html_repr import line, table
+from amqpsniff.wire_text import word
 
 
 class _Cells:
@@ -36,6 +38,11 @@ class _Cells:
             values = self._lists[name] = self._batch.column(name).to_pylist()
         return values
 
+    def row(self, row: int) -> dict[str, Any]:
+        """The values of one row, of whose columns no lists are made."""
+        (values,) = self._batch.slice(row, 1).to_pylist()
+        return dict(values)
+
 
 class Row:
     """A row of one table; see the class of the table for its attributes."""
@@ -53,6 +60,17 @@ class Row:
             raise AttributeError(name)
         value = self._cells.column(name)[self._row]
         return json.loads(value) if name in self.JSON and value is not None else value
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return self is other or self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.connection_id, self.packet_number))
+
+    def _values(self) -> dict[str, Any]:
+        return self._cells.row(self._row)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._cells.names]
@@ -214,10 +232,10 @@ class Message(Row):
         return None if found is None else found.text
 
     def __repr__(self) -> str:
+        names = {"q": self.queue, "x": self.exchange, "rk": self.routing_key}
+        where = [f"{name}={word(text)}" for name, text in names.items() if text is not None]
         size = None if self.body_size is None else f"{self.body_size} bytes"
-        return self._repr(
-            self.method, f"#{self.packet_number}", f"x={self.exchange} rk={self.routing_key}", size
-        )
+        return self._repr(self.method, f"#{self.packet_number}", *where, size)
 
 
 class Finding(Row):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from amqpsniff.arguments import check_types, several
 from amqpsniff.capture.open import AUTO, READERS
 from amqpsniff.errors import UsageError
 from amqpsniff.limits import Limits
@@ -20,7 +21,7 @@ Files: TypeAlias = File | Iterable[File]
 
 def files(given: Files) -> tuple[File, ...]:
     """One file, or several, as a tuple."""
-    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
+    return several("file", given, str, os.PathLike)
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,7 @@ class Options:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        for name in ("bodies", "body_sha256", "show_secrets", "tls_keylog_later"):
-            if getattr(self, name) not in (True, False):
-                raise UsageError(f"{name} is True or False, not `{getattr(self, name)!r}`")
+        check_types(self)
         if "" in (self.tls_keylog, *self.tls_keys):
             what = "private key" if "" in self.tls_keys else "key log"
             raise UsageError(f"the name of the {what} is empty; name its file, or leave it out")

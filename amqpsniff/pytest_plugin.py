@@ -47,6 +47,9 @@ AUTO, CAPTURE, PROXY = RECORDERS = ("auto", "capture", "proxy")
 MAX_LINES = 60
 """Lines of the conversation that a failure shows, the last ones."""
 
+_WIRE = pytest.StashKey["Wire"]()
+"""What is recorded of a test, a class, a module or the session, at its node."""
+
 SYN, ACK, PUSH, FIN = 2, 16, 8, 1
 MAX_READ = 32_768
 _WINDOW = 65_535
@@ -63,6 +66,8 @@ class Recorder(Protocol):
 
     host: str
     port: int
+    trouble: str
+    """Why the broker could not be reached when that was last tried; empty if it could."""
 
     def octets(self) -> bytes:
         """The capture so far, as pcapng."""
@@ -127,6 +132,7 @@ class Proxy:
 
     def __init__(self, host: str, port: int) -> None:
         self._broker = host, port
+        self.trouble = ""
         self._recording = Recording()
         self.octets = self._recording.octets
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -152,9 +158,11 @@ class Proxy:
                 return
             try:
                 broker = socket.create_connection(self._broker, timeout=10)
-            except OSError:
+            except OSError as error:
+                self.trouble = _unreached(*self._broker, error)
                 client.close()
                 continue
+            self.trouble = ""
             broker.settimeout(None)
             self._open += [client, broker]
             ends = _end(client.getpeername()), _end(client.getsockname())
@@ -193,6 +201,7 @@ class LoopbackCapture:
         if not _is_loopback(host):
             raise UsageError(f"the broker {host} is not on the loopback interface")
         self.host, self.port = host, port
+        self.trouble = ""
         self._marker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._marker.bind(("127.0.0.1", 0))
         ports = f"tcp port {port} or udp port {self._marker.getsockname()[1]}"
@@ -241,8 +250,10 @@ class LoopbackCapture:
         """Connect to the broker once: packets may take another way, as those to a container."""
         from amqpsniff.errors import CaptureError
 
-        with suppress(OSError):
+        try:
             socket.create_connection((self.host, self.port), timeout=MARK_SECONDS).close()
+        except OSError as error:
+            self.trouble = _unreached(self.host, self.port, error)
         self._catch_up()
         with self._changed:
             if not self._packets:
@@ -348,10 +359,14 @@ class Wire:
         return found[0]
 
     def conversation(self) -> str:
-        """The traffic so far, a line for each method, the last `MAX_LINES` of them."""
+        """The traffic so far, a line for each method, the last `MAX_LINES` of them.
+
+        The last line says why the broker could not be reached, if so.
+        """
         lines = list(map(_line, self.capture().timeline()))
         left = len(lines) - MAX_LINES
-        return "\n".join([f"({left} lines before)"] * (left > 0) + lines[-MAX_LINES:])
+        lines = [f"({left} lines before)"] * (left > 0) + lines[-MAX_LINES:]
+        return "\n".join([*lines, *filter(None, [self._recorder.trouble])])
 
     def close(self) -> None:
         """Record no more; what was said stays."""
@@ -366,18 +381,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Called by pytest: a test that fails shows its conversation."""
+    """Called by pytest: a test that fails, or a fixture of it, shows the conversation."""
     outcome: Any = yield
     report = outcome.get_result()
-    used = getattr(item, "funcargs", {}).get("wire")
-    if report.when == "call" and report.failed and isinstance(used, Wire):
-        said = used.conversation() or "nothing"
-        report.sections.append((f"AMQP on the wire, recorded by {used.recorder}", said))
+    if not report.failed:
+        return
+    for node in item.listchain():
+        used = node.stash.get(_WIRE, None)
+        if used is not None:
+            title = f"AMQP on the wire, recorded by {used.recorder}"
+            report.sections.append((title, used.conversation() or "nothing"))
 
 
-@pytest.fixture
-def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
-    """Records the AMQP traffic of clients that connect to `wire.host` and `wire.port`.
+def _recorded(request: pytest.FixtureRequest) -> Iterator[Wire]:
+    """Records the AMQP traffic of clients that connect to `host` and `port` of the fixture.
+
+    `wire` records a test; `class_wire`, `module_wire` and `session_wire` what their names say.
 
     The broker is that of the environment variable `AMQP_BROKER`, else of the setting `amqp_broker`,
     else `127.0.0.1:5672`. `AMQP_WIRE`, else the setting `amqp_wire`, says how traffic is recorded:
@@ -385,8 +404,15 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     """
     address = broker_address(_setting(request, BROKER, "127.0.0.1"))
     one = Wire(_recorder(_setting(request, RECORDER, AUTO), *address))
+    request.node.stash[_WIRE] = one
     yield one
     one.close()
+
+
+wire = pytest.fixture(name="wire")(_recorded)
+class_wire = pytest.fixture(scope="class", name="class_wire")(_recorded)
+module_wire = pytest.fixture(scope="module", name="module_wire")(_recorded)
+session_wire = pytest.fixture(scope="session", name="session_wire")(_recorded)
 
 
 def _setting(request: pytest.FixtureRequest, name: str, otherwise: str) -> str:
@@ -428,6 +454,12 @@ def _is_loopback(host: str) -> bool:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         return all(ip_address(one[4][0]).is_loopback for one in found)
     return False
+
+
+def _unreached(host: str, port: int, error: OSError) -> str:
+    """What to say of a broker that could not be reached."""
+    named = f"the variable {BROKER.upper()} or the setting {BROKER} names another"
+    return f"no broker at {host}:{port}: {error.strerror or error}; {named}"
 
 
 def _end(address: tuple[Any, ...]) -> tuple[bytes, int]:

@@ -17,8 +17,10 @@ from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
+from warnings import warn
 
 from amqpsniff import html_repr
+from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError, read_twice
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
@@ -77,7 +79,7 @@ FINDINGS_PER_BATCH = 4_096
 
 def open(
     *paths: str | os.PathLike[str] | IO[bytes],
-    ports: Iterable[int] = (),
+    ports: int | Iterable[int] = (),
     dialect: str | None = None,
     table_dialect: str = "rabbitmq",
     bodies: bool = False,
@@ -105,7 +107,8 @@ def open(
     Args:
         paths: What to read, as one capture in the order of time; also binary files that are open,
             of which one that cannot seek is read to its end now.
-        ports: Follow only conversations with one of these ports; empty for any port, by content.
+        ports: Follow only conversations with this port, or one of several; empty for any port, by
+            content.
         dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
         table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
         bodies: Keep message bodies.
@@ -120,7 +123,7 @@ def open(
         limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
     options = Options(
-        ports=frozenset(ports),
+        ports=frozenset(several("ports", ports, int)),
         dialect=dialect,
         table_dialect=table_dialect,
         bodies=bodies,
@@ -252,7 +255,7 @@ class Capture:
 
         (rows,) = self.row_filters(part, table)
         names = Maker(table, columns=columns).schema.names
-        needed = None if columns is None else {table: {*names, *rows.columns}}
+        needed = {table: rows.needed(columns)}
         for _, batch in self.tables(table, encoded=encoded, columns=needed):
             if (kept := rows.of(batch)).num_rows:
                 yield kept.select(names)
@@ -365,7 +368,12 @@ class Capture:
     ) -> Tabular[RowKind]:
         which: dict[str, Any] = {"columns": columns, "limit": limit, **part}
         read = partial(self.batches, table, encoded=True, **which)
-        return TableRows(lambda: rows(kind, read()), partial(self.table, table, **which))
+        return TableRows(
+            table,
+            lambda: rows(kind, read()),
+            partial(self.table, table, **which),
+            once=bool(self.once),
+        )
 
     def messages(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Message]:
         """Messages one by one, as objects, in the order in which they ended; as `frames`.
@@ -566,8 +574,8 @@ class Capture:
         the other arguments
         (`amqpsniff.analysis.selection.Selection`) `message_id`, `routing_key`, `queue` and so on
         name messages whose whole way is shown, as far as it lies in `from_`, `to`, `connection` and
-        `channel`. The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError
-        if there is no condition.
+        `channel`. The first `amqpsniff.analysis.trace.MAX_ROWS` rows are kept, and a Python warning
+        says so where there are more. Raises UsageError if there is no condition.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -575,11 +583,18 @@ class Capture:
         >>> [(row["method"], row["outcome"]) for row in message.rows]
         [('basic.publish', 'confirmed'), ('basic.deliver', 'requeued'), ('basic.deliver', 'acked')]
         """
-        from amqpsniff.analysis.trace import Wanted
+        from amqpsniff.analysis.trace import MAX_ROWS, Wanted
 
         chosen = self._selection(part)
         wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
-        return self.tracer(wanted).messages()
+        tracer = self.tracer(wanted)
+        if tracer.full:
+            warn(
+                f"only the first {MAX_ROWS:,} rows that match are kept; choose fewer by from_ and "
+                "to, or take them from messages()",
+                stacklevel=2,
+            )
+        return tracer.messages()
 
     def readiness(self, target: str, **part: Unpack[Filters]) -> Readiness:
         """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
@@ -618,7 +633,8 @@ class Capture:
         'order.new.eu'
         """
         chosen = self._selection(part, limit)
-        return Rows(lambda: chain.from_iterable(self.timeline_pieces(chosen, frames=frames)))
+        pieces = partial(self.timeline_pieces, chosen, frames=frames)
+        return Rows("timeline", lambda: chain.from_iterable(pieces()))
 
     def follow(
         self,
@@ -637,14 +653,14 @@ class Capture:
         `bodies` messages have a `body`. None if there is no AMQP. Raises UsageError if no
         connection is meant, or several are.
 
-        The input is read once, and again while the entries are taken.
+        The input is read once, and again by each loop over the entries.
 
         >>> import amqpsniff
         >>> conversation = amqpsniff.open("samples/bunny.pcapng").follow()
         >>> conversation.row["client_product"], next(conversation.entries).frame_type
         ('Bunny', 'protocol-header')
         """
-        from amqpsniff.analysis.conversation import ConversationFinder, share_of
+        from amqpsniff.analysis.conversation import ConversationFinder
 
         if connection is not None:
             part["connection"] = connection
@@ -663,12 +679,17 @@ class Capture:
         found = finder.found()
         if found is not None:
             chosen = replace(chosen, connection=found.row["connection_id"])
-            found.entries = islice(self._entries(chosen, bodies, share_of([found.row])), limit)
+            found.entries = Rows(
+                "entries", partial(self._entries, found.row, chosen, bodies, limit)
+            )
         return found
 
-    def _entries(self, part: Selection, bodies: bool, share: Partition | None) -> Iterator[Entry]:
+    def _entries(
+        self, row: dict[str, Any], part: Selection, bodies: bool, limit: int | None
+    ) -> Iterator[Entry]:
+        """The entries of the connection that has this row."""
         from amqpsniff.analysis.body_text import COLUMNS as READ_BY
-        from amqpsniff.analysis.conversation import entries_of
+        from amqpsniff.analysis.conversation import entries_of, share_of
         from amqpsniff.analysis.one_line import LINE_COLUMNS
         from amqpsniff.analysis.timeline import (
             CONTENT_METHODS,
@@ -681,8 +702,10 @@ class Capture:
         options = replace(self.options, bodies=True) if bodies else self.options
         (wanted,) = self.row_filters(part, "frames")
         needed = {"frames": {*FRAME_COLUMNS, *wanted.columns}, "messages": {*MESSAGE_KEY, *columns}}
+        share = share_of([row])
         batches = self.tables(*needed, encoded=True, columns=needed, share=share, options=options)
-        return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+        entries = entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+        return islice(entries, limit)
 
     def diagnose(
         self,
@@ -832,7 +855,7 @@ class Capture:
         `summary`. Raises UsageError for a connection that is not there, and if the package with the
         charts' library is missing (the extra `report`).
         """
-        named = (connection,) if isinstance(connection, str) else tuple(connection)
+        named = several("connection", connection, str)
         page = self.report_page(named, title, only=only, ignore=ignore, severity=severity, **part)
         if by is not None:
             self.read_operations(page, **part)
@@ -859,7 +882,7 @@ class Capture:
             batches = self.batches("messages", encoded=True, columns=COLUMNS, **part)
             return traces(batches, self._services(), __version__)
 
-        return Rows(read)
+        return Rows("traces", read)
 
     def _services(self) -> dict[str, str]:
         """Names of clients by connection; none where the input is read only once."""
@@ -893,7 +916,7 @@ class Capture:
         """
         from amqpsniff.wireshark.cut import cut
 
-        codes = (finding,) if isinstance(finding, str) else tuple(finding)
+        codes = several("finding", finding, str)
         chosen = self._selection(part)
         with self._replacing(path) as file:
             (done,) = deque(cut(self, file, chosen, findings=codes, whole=whole), 1)
@@ -1022,7 +1045,7 @@ class Capture:
         tracer = Tracer(replace(wanted, part=part), self._started)
         options = replace(self.options, body_sha256=True)
         columns = {
-            "messages": {*MESSAGES.names, *COLUMNS},
+            "messages": {*MESSAGES.names, *COLUMNS, *tracer.columns},
             "connections": {"connection_id", "connection_name"},
         }
         for table, batch in self.tables(*columns, encoded=True, columns=columns, options=options):
@@ -1064,11 +1087,7 @@ class Capture:
     ) -> Iterator[tuple[str, Any]]:
         """Batches of tables, given with the columns that are needed or None, as far as wanted."""
         filters = dict(zip(columns, self.row_filters(part, *columns), strict=True))
-        needed = {
-            table: {*names, *filters[table].columns}
-            for table, names in columns.items()
-            if names is not None
-        }
+        needed = {table: filters[table].needed(names) for table, names in columns.items()}
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from amqpsniff.errors import UsageError
+from amqpsniff.html_repr import ROWS_SHOWN, grid
 from amqpsniff.installation import how_to_add
 
 if TYPE_CHECKING:
@@ -67,19 +69,46 @@ def _missing(library: str) -> UsageError:
 class Rows(Rereadable[Item]):
     """Rows that a function reads again for each loop."""
 
-    def __init__(self, read: Callable[[], Iterator[Item]]) -> None:
+    def __init__(self, name: str, read: Callable[[], Iterator[Item]]) -> None:
+        self._name = name
         self._read = read
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name}>"
 
     def __iter__(self) -> Iterator[Item]:
         return self._read()
 
 
 class TableRows(Rows[Item], Tabular[Item]):
-    """The same of a table; `arrow` is made by another function."""
+    """The same of a table, whose items have an `as_dict`; `arrow` is made by another function.
 
-    def __init__(self, read: Callable[[], Iterator[Item]], arrow: Callable[[], pa.Table]) -> None:
-        super().__init__(read)
+    With `once` the input can be read only once, and so is not read to be shown.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Iterator[Item]],
+        arrow: Callable[[], pa.Table],
+        *,
+        once: bool,
+    ) -> None:
+        super().__init__(name, read)
         self._arrow = arrow
+        self._once = once
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows, and those columns of which one of them has a value."""
+        first: list[Any] = [] if self._once else list(islice(self._read(), ROWS_SHOWN + 1))
+        given = [one.as_dict() for one in first]
+        names = [
+            name
+            for name in (given[0] if given else ())
+            if any(one[name] is not None for one in given)
+        ]
+        shown = ([one[name] for name in names] for one in given[:ROWS_SHOWN])
+        return grid(self._name, names, shown, more=self._once or len(given) > ROWS_SHOWN)
 
     def arrow(self) -> pa.Table:
         """All rows as a `pyarrow.Table`."""

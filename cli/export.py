@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
+from operator import methodcaller
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -144,8 +145,7 @@ def write_rows(
     wanted = reading.row_filter(rows, table)
 
     batches = reading.chosen(wanted, columns=columns, progress=progress)
-    if columns is not None:
-        batches = (batch.select(list(columns)) for batch in batches)
+    batches = map(methodcaller("select", schema.names), batches)
     write(batches, schema, form, file or standard_output(), IN_EVERY_ROW.get(table, ()))
     if wanted.selection.chooses():  # of findings, say, there may well be none
         reading.miss(wanted)

@@ -83,10 +83,9 @@ def follow(
     lines = Lines(output, reading, time, whose=False)
     telling = Telling(output, lines, found, limit)
     output.lines(telling.heading())
-    output.lines(
-        line for entry in islice(found.entries, rows.limit) for line in telling.tell(entry)
-    )
-    if next(found.entries, None) is None:
+    entries = iter(found.entries)
+    output.lines(line for entry in islice(entries, rows.limit) for line in telling.tell(entry))
+    if next(entries, None) is None:
         output.lines(telling.end(whole=rows.to is None))
     return reading.exit_code
 

@@ -68,7 +68,8 @@ def messages(
     wanted = reading.row_filter(rows, "messages")
     clients = ClientNames()
     lines = Lines(output, reading, time, clients)
-    for table, batch in reading.rows("frames", "messages", columns={"frames": COLUMNS}):
+    columns = {"frames": COLUMNS, "messages": wanted.needed()}
+    for table, batch in reading.rows("frames", "messages", columns=columns):
         if table == "frames":
             clients.add(batch)
         else:

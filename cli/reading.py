@@ -135,7 +135,7 @@ class Reading:
         shown: bool = False,
     ) -> Iterator[Any]:
         """Batches of the wanted rows of a table, none of them empty; else as `rows`."""
-        needed = None if columns is None else {wanted.table: {*columns, *wanted.columns}}
+        needed = {wanted.table: wanted.needed(columns)}
         for _, batch in self.rows(wanted.table, columns=needed, progress=progress, shown=shown):
             kept = wanted.of(batch)
             if kept.num_rows:

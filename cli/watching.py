@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -79,9 +80,11 @@ class Live:
         from amqpsniff.tables.schema import schema_of
 
         wanted = RowFilter(self.rows.selection(), table, self._started)
-        with self._running((table,), read=sys.stdout) as steps:
+        schema, columns = schema_of(table), {table: wanted.needed()}
+        with self._running((table,), columns=columns, read=sys.stdout) as steps:
             sink = standard_output()
-            write(self._batches(steps, wanted, sink), schema_of(table), form, sink)
+            batches = map(methodcaller("select", schema.names), self._batches(steps, wanted, sink))
+            write(batches, schema, form, sink)
         with suppress(OSError):  # without a reader the rows are there all the same
             self._summarise(sys.stderr)
         return self._exit_code()
@@ -92,7 +95,7 @@ class Live:
         from amqpsniff.otlp.spans import COLUMNS, traces
 
         wanted = RowFilter(self.rows.selection(), "messages", self._started)
-        columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
+        columns = {"messages": wanted.needed(COLUMNS)}
         with (
             closing(Sender(url)) as sender,
             self._running(("messages",), columns=columns) as steps,
@@ -116,7 +119,7 @@ class Live:
         selection = self.rows.selection()
         # `where` is about the lines of views, each with columns of its own
         wanted = RowFilter(replace(selection, where=None), "messages", self._started)
-        columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
+        columns = {"messages": wanted.needed(COLUMNS)}
         tables = ("messages",) if self.by else ()
         with (
             self._running(tables, judge=True, columns=columns) as steps,

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.clients import MAX_NAME
-from amqpsniff.analysis.selection import OF_CONNECTIONS, RowFilter, Selection, Started
+from amqpsniff.analysis.selection import OF_CONNECTIONS, RowFilter, Selection, Started, shown
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
 from amqpsniff.errors import UsageError
 from amqpsniff.packet_numbers import NUMBER_MASK
+from amqpsniff.rereadable import Rereadable, Rows
 from amqpsniff.session.owing import Silence
 from amqpsniff.tables.values import values
 from amqpsniff.wire_text import harmless, shortened
@@ -41,14 +42,14 @@ class Conversation:
         row: Its row of the connections table.
         findings: Its rows of the findings table, in the order of time.
         silences: Times without traffic in which a side owed something, in the order of time.
-        entries: Its methods and messages, and the gaps between them, in the order of time, while
-            the capture is read again: see `amqpsniff.analysis.timeline.Entry`.
+        entries: Its methods and messages, and the gaps between them, in the order of time; each
+            loop reads the capture again. See `amqpsniff.analysis.timeline.Entry`.
     """
 
     row: Row
     findings: list[Row]
     silences: list[Silence] = field(default_factory=list)
-    entries: Iterator[Entry] = field(default_factory=lambda: iter(()))
+    entries: Rereadable[Entry] = field(default_factory=lambda: Rows("entries", lambda: iter(())))
 
 
 class ConversationFinder:
@@ -119,7 +120,8 @@ class ConversationFinder:
 
     def _one(self) -> Row:
         meant = self._meant
-        wanted = " ".join(filter(None, (getattr(self._selection, name) for name in _NAMING)))
+        given = (getattr(self._selection, name) for name in _NAMING)
+        wanted = " ".join(map(shown, filter(None, given)))
         if meant.only is not None:
             return meant.only
         if not meant.number and self._packets is not None:

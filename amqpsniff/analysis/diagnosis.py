@@ -12,6 +12,7 @@ from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_row, findi
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_match
 from amqpsniff.analysis.verdict import NOT_LOOKED_AT, Verdict, verdict
+from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.findings.catalogue import kind_of
@@ -239,5 +240,5 @@ class Diagnoser:
 
 def _codes(codes: str | Iterable[str]) -> frozenset[str]:
     """Codes of the catalogue, in one text with commas between or one by one."""
-    listed = codes.split(",") if isinstance(codes, str) else codes
+    listed = codes.split(",") if isinstance(codes, str) else several("finding", codes, str)
     return frozenset(kind_of(code.strip().lower()).code for code in listed)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
 from amqpsniff.analysis.timeline import CONTENT_METHODS
+from amqpsniff.arguments import check_types, several
 from amqpsniff.errors import FilterError, UsageError, read_twice
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 from amqpsniff.spec.amqp10 import MESSAGES, PERFORMATIVES
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 Started = Callable[[], int | None]
 """Gives the time at which the capture began in nanoseconds, None while that is not known."""
+
+Texts = str | Iterable[str]
+"""A text or a pattern, or several, of which one has to match."""
 
 SPANNING = ("connections", "channels", "links")
 """Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
@@ -97,15 +101,15 @@ class PartFilters(TypedDict, total=False):
 
     from_: times.Time | None
     to: times.Time | None
-    queue: str | None
-    exchange: str | None
-    routing_key: str | None
-    method: str | None
-    client: str | None
-    user: str | None
-    vhost: str | None
-    message_id: str | None
-    outcome: str | None
+    queue: Texts | None
+    exchange: Texts | None
+    routing_key: Texts | None
+    method: Texts | None
+    client: Texts | None
+    user: Texts | None
+    vhost: Texts | None
+    message_id: Texts | None
+    outcome: Texts | None
     errors: bool
     packet: str | int | None
     tz: str | None
@@ -147,17 +151,19 @@ class Selection:
         channel: A channel's number.
         from_, to: Times: from the first on, before the second. Seconds since the capture began
             (`3.5`, `+3.5`), `500ms`, `1m30s`, `12:00:00` (the day the capture began),
-            `2026-01-31T12:00:00`, `2026-01-31T12:00:00+01:00`, or seconds since 1970. Numbers and
-            `datetime` too.
+            `2026-01-31T12:00:00`, `2026-01-31T12:00:00+01:00`, or seconds since 1970. Numbers,
+            `datetime` and `timedelta` too.
         queue, exchange, routing_key, method, message_id, outcome: Values of these columns. `*`
             stands for any text, `?` for one character. A method may be named without its class. The
-            exchange without a name is `(default)` or empty.
+            exchange without a name is `(default)` or empty. Of several, in a list, one has to
+            match; so of the next three.
         client: A client by the name of its connection, its product, its address, or `address:port`.
         user, vhost: Of the connection.
         errors: Only what failed: methods that report an error, messages that were returned, refused
             or cut, connections and channels closed with an error, findings of that severity.
         packet: The number of a packet as Wireshark counts them, or two with `-` between.
-        where: A SQL expression over the columns of the table that is read.
+        where: A SQL expression over the columns of the table that is read, also over those that are
+            made only where they are named.
         tz: The time zone of times that are written, and of `from_` and `to` where they name none:
             `Europe/Berlin`, or `local`. None for UTC.
         limit: Rows after which to stop.
@@ -168,15 +174,15 @@ class Selection:
     channel: int | None = None
     from_: times.Time | None = None
     to: times.Time | None = None
-    queue: str | None = None
-    exchange: str | None = None
-    routing_key: str | None = None
-    method: str | None = None
-    client: str | None = None
-    user: str | None = None
-    vhost: str | None = None
-    message_id: str | None = None
-    outcome: str | None = None
+    queue: Texts | None = None
+    exchange: Texts | None = None
+    routing_key: Texts | None = None
+    method: Texts | None = None
+    client: Texts | None = None
+    user: Texts | None = None
+    vhost: Texts | None = None
+    message_id: Texts | None = None
+    outcome: Texts | None = None
     errors: bool = False
     packet: str | int | None = None
     where: str | None = None
@@ -185,24 +191,30 @@ class Selection:
     found: Found | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        check_types(self)
+        for name in TEXTS:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                object.__setattr__(self, name, texts := several(name, value, str))
+                if not texts:
+                    raise UsageError(f"{name} is an empty list; leave it out, or name one")
         for value in vars(self).values():
-            if isinstance(value, str):
-                value.encode()  # of a lone surrogate Arrow says only that it is no text
+            for text in value if isinstance(value, tuple) else (value,):
+                if isinstance(text, str):
+                    text.encode()  # of a lone surrogate Arrow says only that it is no text
         if self.connection == "":
             raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
-        for name, kind in (("channel", int), ("limit", int), ("errors", bool)):
-            value = getattr(self, name)
-            if value is not None and type(value) is not kind:
-                raise UsageError(f"{name} is {value!r}; it is of the type {kind.__name__}")
         if self.limit is not None and self.limit < 0:
             raise UsageError(f"limit is {self.limit}; it is a number of rows, 0 or more")
         times.span(self.from_, self.to, self.tz)
         if self.outcome is not None:
             from amqpsniff.session.codes import OUTCOMES
 
-            _known("outcome", self.outcome, OUTCOMES)
+            for one in _each(self.outcome):
+                _known("outcome", one, OUTCOMES)
         if self.method is not None:
-            _known("method", self.method, _METHODS)
+            for one in _each(self.method):
+                _known("method", one, _METHODS)
         if self.packet is not None:
             _packets(self.packet)
 
@@ -239,9 +251,11 @@ class Selection:
             text = PACKETS.get(table)
             return None if text is None else text.format(*_packets(value))
         columns = TEXTS[name].get(table, ())
-        if name == "client" and _ADDRESS.fullmatch(value):
-            columns = ("client",)
-        return matches(columns, name, value) or None
+        given = [
+            matches(("client",) if _is_address(name, one) else columns, name, one)
+            for one in _each(value)
+        ]
+        return " OR ".join(given) if all(given) else None
 
     def missing(self, table: str) -> list[str]:
         """The filters that rows of a table do not show, or not all of them."""
@@ -284,8 +298,11 @@ class Selection:
                 yield lambda connection_id, client, server: client.endswith(wanted)
             else:
                 yield lambda connection_id, client, server: client == wanted
-        if self.client is not None and _ADDRESS.fullmatch(self.client):
-            patterns = [one.replace("[", "[[]") for one in _addresses(self.client)]
+        clients = () if self.client is None else _each(self.client)
+        if clients and all(map(_ADDRESS.fullmatch, clients)):
+            patterns = [
+                pattern.replace("[", "[[]") for one in clients for pattern in _addresses(one)
+            ]
             yield lambda connection_id, client, server: any(
                 fnmatchcase(client, pattern) for pattern in patterns
             )
@@ -540,6 +557,13 @@ class RowFilter:
             names.update(one.columns if one is not None else ())
         return frozenset(names)
 
+    def needed(self, shown: Collection[str] | None = None) -> frozenset[str]:
+        """The columns to read where these are shown, None for those that nobody has to name."""
+        from amqpsniff.tables.schema import schema_of
+
+        usual = schema_of(self.table).names if shown is None else shown
+        return self.columns.union(usual)
+
     @property
     def done(self) -> bool:
         """True once `limit` is reached."""
@@ -609,7 +633,7 @@ def no_match(part: Selection, number: int) -> UsageError:
     """The error for a selection to which none of the `number` connections of a capture belongs."""
     if part.connection is not None:
         return no_connection(part.connection, number)
-    given = [f"{_options([name])} {getattr(part, name)}" for name in part.names()]
+    given = [f"{_options([name])} {shown(getattr(part, name))}" for name in part.names()]
     listed = "`amqpsniff connections` lists them"
     return UsageError(f"nothing of {' '.join(given)} among {number} connections; {listed}")
 
@@ -617,6 +641,21 @@ def no_match(part: Selection, number: int) -> UsageError:
 def no_connection(name: str, number: int) -> UsageError:
     """The error for a connection that is not among the `number` connections of a capture."""
     return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
+
+
+def _is_address(name: str, text: str) -> bool:
+    """True for a client that is named by its address."""
+    return name == "client" and _ADDRESS.fullmatch(text) is not None
+
+
+def _each(value: Texts) -> tuple[str, ...]:
+    """The texts of a filter by name."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def shown(value: object) -> str:
+    """The value of a filter as a person reads it."""
+    return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _options(names: Iterable[str]) -> str:
@@ -691,7 +730,7 @@ def _expression(table: str, where: str, name: str) -> Filter:
     from amqpsniff.tables.schema import schema_of
 
     try:
-        return Filter(schema_of(table), where)
+        return Filter(schema_of(table, everything=True), where)
     except FilterError as error:
         raise FilterError(f"{name}: {error}") from None
 

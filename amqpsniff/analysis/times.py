@@ -36,7 +36,7 @@ _INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-
 _STARTS_NS = (0, DAY_NS - 1, 1 << 62)
 """When a capture may have begun: two times that are of different kinds are in both orders then."""
 
-Time = str | float | datetime
+Time = str | float | datetime | timedelta
 """A time as those name it who choose: seconds too, and one of which no zone is known."""
 
 Moment = Callable[[int], int]
@@ -96,6 +96,8 @@ def _written(time: Time) -> str:
     """A time as text, as commands take it."""
     if isinstance(time, datetime):
         return time.isoformat()
+    if isinstance(time, timedelta):
+        time = time.total_seconds()
     return (time if isinstance(time, str) else f"{time:.9f}").strip()
 
 

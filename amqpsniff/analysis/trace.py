@@ -17,6 +17,7 @@ from typing import Any
 
 from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
+from amqpsniff.arguments import check_types
 from amqpsniff.errors import UsageError
 
 MAX_ROWS = 20_000
@@ -66,6 +67,7 @@ class Wanted:
     part: Selection = field(default_factory=Selection)
 
     def __post_init__(self) -> None:
+        check_types(self)
         given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
         if not self.part.names() and given == (None,) * len(given):
             raise UsageError(
@@ -156,6 +158,7 @@ class Tracer:
 
     Attributes:
         rows: Number of rows that were found.
+        columns: Names of the columns that are read to choose messages.
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
         clients: What the clients of these rows are called.
     """
@@ -165,6 +168,7 @@ class Tracer:
         conditions, part = wanted.part.split()
         self._named = RowFilter(conditions, "messages", started)
         self._part = RowFilter(part, "messages", started)
+        self.columns = self._named.columns | self._part.columns
         self._parts: list[Any] = []
         self._ids: set[str] = set()
         self._return_addresses: set[str] = set()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
 from amqpsniff.live.watch import SETTLE_SECONDS, Source, Watch
 from amqpsniff.objects import Finding, Frame, Message, rows
@@ -31,11 +32,14 @@ def watch(
     capture: str | Iterable[str] | None = None,
     seconds: float | None = None,
     packets: int | None = None,
-    ports: Iterable[int] = (),
+    ports: int | Iterable[int] = (),
     settle_seconds: float | None = SETTLE_SECONDS,
+    bodies: bool = False,
+    body_sha256: bool = False,
     show_secrets: bool = False,
     tls_keylog: File | None = None,
     tls_key: Files = (),
+    packs: Files = (),
     limit: int | None = None,
     **part: Unpack[Filters],
 ) -> Iterator[Any]:
@@ -59,17 +63,21 @@ def watch(
         packets: How many.
         ports: Only packets of these ports; empty for any.
         settle_seconds: How long a row waits; None for as long as it takes.
-        show_secrets, tls_keylog, tls_key: As in `amqpsniff.open`.
+        bodies, body_sha256, show_secrets, tls_keylog, tls_key, packs: As in `amqpsniff.open`.
         limit: Rows after which to stop; `part` chooses them, as in `Capture.frames`.
     """
     from amqpsniff.analysis.selection import RowFilter, selection
+    from amqpsniff.tables.schema import schema_of
 
     options = Options(
-        ports=frozenset(ports),
+        ports=frozenset(several("ports", ports, int)),
+        bodies=bodies,
+        body_sha256=body_sha256,
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
         tls_keylog_later=True,
         tls_keys=files(tls_key),
+        packs=files(packs),
     )
     run: Watch | None = None
 
@@ -77,8 +85,16 @@ def watch(
         return None if run is None else run.pipeline.totals.first_ns
 
     wanted = RowFilter(selection(part, limit), table, started)
-    source = _source(interface, capture, ports)
-    run = Watch(source, options, (table,), packets=packets, settle_seconds=settle_seconds)
+    source = _source(interface, capture, options.ports)
+    every = schema_of(table, everything=True).names if table == "messages" else None
+    run = Watch(
+        source,
+        options,
+        (table,),
+        packets=packets,
+        settle_seconds=settle_seconds,
+        columns={table: wanted.needed(every)},
+    )
     return _objects(run, wanted, seconds)
 
 
@@ -92,11 +108,11 @@ def _source(
     if capture is not None:
         from amqpsniff.capture.tail import follow
 
-        return follow([capture] if isinstance(capture, str) else list(capture))
+        return follow(list(several("capture", capture, str)))
     from amqpsniff.capture.filter import ports_expression
     from amqpsniff.capture.live_capture import InterfaceCapture
 
-    names = [interface] if isinstance(interface, str) else list(interface or ())
+    names = list(several("interface", interface or (), str))
     return InterfaceCapture(names, ports_expression(list(ports)))
 
 

@@ -27,7 +27,7 @@ import duckdb
 import pyarrow as pa
 
 from amqpsniff.errors import AmqpsniffError, CaptureError, FilterError
-from amqpsniff.html_repr import grid
+from amqpsniff.html_repr import ROWS_SHOWN, grid
 from amqpsniff.rereadable import Tabular
 from amqpsniff.tables.batches import plain, plain_schema
 from amqpsniff.tables.schema import JSON_COLUMNS
@@ -56,9 +56,6 @@ BATCH_ROWS = 2_048
 """Rows of a result that are taken at once, and of a table that are given at once: what DuckDB works
 on. `SELECT *` of messages with headers of 1.5 kB takes 18 MB more with 4,096 and 160 MB more with
 32,768, and no less time; with 1,024 all takes 5 % longer."""
-
-ROWS_SHOWN = 20
-"""Rows of a result that a notebook shows."""
 
 _NULL_TESTS = {"OPERATOR_IS_NOT_NULL": True, "OPERATOR_IS_NULL": False}
 """Expressions that Arrow can tell: DuckDB takes 1 ms for each batch, however few its rows. Of what

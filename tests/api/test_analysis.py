@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff import Capture
+from amqpsniff.analysis import trace
 from amqpsniff.errors import FilterError, UsageError
 from tests.cli.running import run, write_capture
 from tests.conftest import SAMPLES
@@ -111,12 +113,32 @@ def test_a_conversation_has_what_follow_shows() -> None:
     )
 
 
+def test_every_loop_over_a_conversation_reads_it_again() -> None:
+    conversation = amqpsniff.open(MIX).follow(":43706", limit=5)
+    assert conversation is not None
+    first, second = (list(conversation.entries) for _ in range(2))
+    assert len(first) == 5
+    assert first == second
+    kept = pickle.loads(pickle.dumps(conversation))
+    assert list(kept.entries) == first
+
+
 def test_gaps_of_a_conversation_are_entries() -> None:
     capture = amqpsniff.open("lost.pcap")
     row = max(capture.table("connections").to_pylist(), key=lambda one: one["lost_bytes"] or 0)
     conversation = capture.follow(row["connection_id"])
     assert conversation is not None
     assert any(entry.frame_type == "gap" and entry.size > 0 for entry in conversation.entries)
+
+
+def test_a_trace_that_leaves_rows_out_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = amqpsniff.open(MIX)
+    whole = capture.trace(routing_key="order.new.eu")
+    monkeypatch.setattr(trace, "MAX_ROWS", 3)
+    with pytest.warns(UserWarning, match="only the first 3 rows that match are kept") as said:
+        part = capture.trace(routing_key="order.new.eu")
+    assert said[0].filename == __file__
+    assert sum(len(one.rows) for one in part) == 3 < sum(len(one.rows) for one in whole)
 
 
 def test_a_trace_has_a_message_with_its_reply() -> None:

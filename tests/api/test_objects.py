@@ -65,6 +65,21 @@ def test_names() -> None:
     )
 
 
+@pytest.mark.parametrize("table", KINDS)
+def test_objects_are_equal_by_value(table: str) -> None:
+    """Of two readings too, whatever stands before them in their batches."""
+    capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    whole, again = (list(getattr(capture, table)()) for _ in range(2))
+    assert whole == again
+    assert pickle.loads(pickle.dumps(whole[-1])) == whole[-1]
+    assert len({*whole, *again}) == len(whole)
+    assert whole[0] != whole[0].as_dict()
+    if table == "messages":
+        part = list(capture.messages(method="basic.deliver"))
+        assert part
+        assert part == [one for one in whole if one.method == "basic.deliver"]
+
+
 def test_a_table_named_twice_is_read_once() -> None:
     capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
     assert sum(batch.num_rows for _, batch in capture.tables("frames", "frames")) == 563

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +16,8 @@ import amqpsniff
 from amqpsniff import html_repr
 from amqpsniff.errors import UsageError
 from amqpsniff.objects import Frame, Message, rows
-from amqpsniff.tables import query
 from amqpsniff.tables.schema import MESSAGES
-from tests.conftest import SAMPLES
+from tests.conftest import REPO, SAMPLES
 
 MIX = SAMPLES / "pika_mix.pcap"
 LONGEST = 250  # characters of a line in a console
@@ -102,7 +102,7 @@ def test_capture() -> None:
 @pytest.mark.parametrize("value", [-1, None, "no", 2.5])
 @pytest.mark.parametrize("name", ["bodies", "body_sha256", "show_secrets"])
 def test_what_is_neither_true_nor_false(name: str, value: Any) -> None:
-    with pytest.raises(UsageError, match=f"{name} is True or False, not `{value!r}`"):
+    with pytest.raises(UsageError, match=f"{name} is {value!r}; it is of the type bool"):
         amqpsniff.open(SAMPLES / "bunny.pcapng", **{name: value})
 
 
@@ -132,7 +132,7 @@ def test_result_in_a_notebook() -> None:
     text = "SELECT packet_number, arguments, '<b>' AS x, 1 AS x FROM frames"
     result = amqpsniff.open(MIX).sql(text)
     shown = _Tags(result._repr_html_())
-    assert shown.tags.count("tr") == query.ROWS_SHOWN + 2
+    assert shown.tags.count("tr") == html_repr.ROWS_SHOWN + 2
     assert shown.tags.count("b") == 1
     assert "<b>Result</b>" in result._repr_html_()  # names of columns stand above them
     assert shown.text == _Tags(result._repr_html_()).text
@@ -140,6 +140,45 @@ def test_result_in_a_notebook() -> None:
     assert shown.text == _Tags(result._repr_html_()).text, "also when all rows were given"
     none = amqpsniff.open(MIX).sql("SELECT 1 AS n WHERE false")
     assert _Tags(none._repr_html_()).tags.count("tr") == 1
+
+
+@pytest.mark.parametrize("table", ["frames", "messages", "findings"])
+def test_rows_in_a_notebook(table: str) -> None:
+    """The first ones, without the columns that say nothing of them."""
+    result = getattr(amqpsniff.open(MIX), table)()
+    assert repr(result) == f"<TableRows {table}>"
+    shown = _Tags(result._repr_html_())
+    first = [one.as_dict() for one in result][: html_repr.ROWS_SHOWN]
+    columns = [name for name in first[0] if any(one[name] is not None for one in first)]
+    assert shown.tags.count("th") == len(columns)
+    more = len(list(result)) > len(first)
+    assert shown.tags.count("tr") == 1 + len(first) + more
+    none = getattr(amqpsniff.open(MIX), table)(limit=0)
+    assert _Tags(none._repr_html_()).tags.count("tr") == 1
+
+
+def test_what_can_be_read_once_is_not_read_to_be_shown() -> None:
+    small = SAMPLES / "bunny.pcapng"  # which a pipe holds
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as file:
+        file.write(small.read_bytes())
+    frames = amqpsniff.open(f"/dev/fd/{read}").frames()
+    assert _Tags(frames._repr_html_()).text.split() == ["frames", "…"]
+    assert len(list(frames)) == len(list(amqpsniff.open(small).frames()))
+    os.close(read)
+
+
+def test_results_say_what_they_are() -> None:
+    assert repr(amqpsniff.open(MIX).timeline()) == "<Rows timeline>"
+
+
+def test_messages_say_where_they_go() -> None:
+    read = amqpsniff.open(REPO / "tests/captures/amqp10/rabbitmq43_links.pcap.gz")
+    received = next(read.messages(method="receive"))
+    assert repr(received) == "<Message receive #26 q=rejects 7 bytes>"
+    assert repr(_message()) == "<Message basic.publish #1>"
+    default = _message(exchange="", routing_key="a b", body_size=0)
+    assert repr(default) == '<Message basic.publish #1 x="" rk="a b" 0 bytes>'
 
 
 def test_long_mapping() -> None:

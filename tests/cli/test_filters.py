@@ -13,8 +13,11 @@ import typer
 from amqpsniff.cli import commands
 from amqpsniff.cli.options import FILTER_NAMES
 from tests.cli.running import process, run
+from tests.conftest import REPO
 
 MIX = "pika_mix.pcap"
+
+DRAMATIQ = REPO / "tests/captures/packs/dramatiq.pcap.gz"
 
 SHOWING_ROWS = (
     "inspect", "messages", "connections", "channels", "trace", "follow", "diagnose", "export",
@@ -71,6 +74,28 @@ def test_rows_are_chosen_by_name(arguments: str, rows: int) -> None:
     done = run(command, MIX, *rest)
     assert done.code == 0
     assert len(done.out.splitlines()) == rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        ("messages", 12),
+        ("messages --format ndjson", 12),
+        ("export -t messages --columns packet_number,retry_count", 12),
+        ("trace --format ndjson", 12),
+        ("messages --by operation --format ndjson", 1),
+    ],
+)
+def test_a_condition_names_columns_that_are_made_only_where_they_are_named(
+    arguments: str, rows: int
+) -> None:
+    command, *rest = arguments.split(" ")
+    done = run(command, str(DRAMATIQ), *rest, "--where", "operation = 'resize'")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert len(lines) == rows
+    if lines[0].startswith("{") and "--by" not in rest:
+        assert "operation" not in json.loads(lines[0]), "it chooses rows, and is not shown"
 
 
 def test_a_summary_counts_what_is_chosen() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import amqpsniff
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.sources import read
 from amqpsniff.capture.tail import FileCapture
@@ -38,6 +39,34 @@ def packets_of(batches: Any) -> list[tuple[int, bytes]]:
 def expected(table: str = "messages") -> list[dict[str, Any]]:
     """Rows of the sample."""
     return rows_of(run("export", SAMPLE, "-t", table).out)
+
+
+def test_a_condition_names_columns_that_are_made_only_where_they_are_named(tmp_path: Path) -> None:
+    where = "published_packet_number = 42"
+    with SAMPLE.open("rb") as file:
+        options = ("-t", "messages", "--where", where)
+        sniffer = Sniffer("-", *options, folder=tmp_path, stdin=file)
+        assert sniffer.finish() == 0, sniffer.err
+    (row,) = sniffer.rows()
+    assert row["method"] == "basic.deliver"
+    assert "published_packet_number" not in row, "it chooses rows, and is not shown"
+    (message,) = amqpsniff.watch(capture=str(SAMPLE), packets=568, where=where)
+    assert (message.packet_number, message.link_confidence) == (row["packet_number"], "exact")
+
+
+def test_rows_of_a_run_have_bodies_and_what_packs_say(tmp_path: Path) -> None:
+    pack = tmp_path / "shop.toml"
+    pack.write_text(
+        '[shop]\nframework = "shop"\nwhen = "exchange ~ ^orders"\noperation = "message_id"\n'
+    )
+    options: Any = {"bodies": True, "body_sha256": True, "packs": pack}
+    run = amqpsniff.watch(capture=str(SAMPLE), packets=568, message_id="m13", **options)
+    live = next(run)
+    (read, *_) = amqpsniff.open(SAMPLE, **options).messages(message_id="m13")
+    assert live.body is not None
+    assert live.body_sha256 is not None
+    assert live.operation == "m13"
+    assert live == read
 
 
 @pytest.mark.parametrize("table", ["messages", "frames", "connections", "channels"])

@@ -58,6 +58,12 @@ def test_trace_without_a_span() -> None:
     assert meaning == {"trace_id": trace}
 
 
+def test_a_span_of_zeros_is_none() -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    (meaning,) = meanings(Rebuilt("w3c", None, {}, {"traceparent": f"00-{trace}-{'0' * 16}-01"}))
+    assert meaning == {"trace_id": trace}
+
+
 NEAR_MISSES = (
     Rebuilt("celery-task", None, {}, {"task": "shop.tasks.bill"}),
     Rebuilt("celery-task-v1", None, {}, {}, {"task": "x", "id": "1"}),
@@ -67,6 +73,7 @@ NEAR_MISSES = (
     Rebuilt("oslo-messaging", None, {}, {}, {"oslo.version": "2.0"}),
     Rebuilt("easynetq", None, {}, exchange="Order", properties={"type": "Order"}),
     Rebuilt("trace-w3c", None, {}, {"traceparent": "not a trace"}),
+    Rebuilt("trace-w3c", None, {}, {"traceparent": f"00-{'0' * 32}-b7ad6b7169203331-01"}),
     Rebuilt("trace-datadog", None, {}, {"x-datadog-trace-id": "99999999999999999999"}),
     Rebuilt("delayed-exchange", None, {}, {"x-delay": -2000}),
     Rebuilt("dead-letter", None, {}, {"x-death": []}),

@@ -14,7 +14,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.pytest_plugin import broker_address
 from tests.conftest import REPO
 from tests.live.broker import Broker
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, free_port
 
 pytestmark = pytest.mark.broker
 
@@ -87,6 +87,61 @@ def test_it_can_be_saved(wire, tmp_path):
 """
 
 
+SHARED = """
+import pika
+import pytest
+from amqpsniff.pytest_plugin import Wire
+
+def connected(wire: Wire):
+    return pika.BlockingConnection(pika.ConnectionParameters(wire.host, wire.port))
+
+@pytest.fixture
+def queue(wire):
+    connected(wire).channel().queue_declare("missing in setup", passive=True)
+
+def test_a_fixture_fails(queue):
+    pass
+
+@pytest.fixture
+def leaving(wire):
+    connection = connected(wire)
+    yield connection
+    connection.channel().queue_declare("missing at the end", passive=True)
+
+def test_a_fixture_fails_at_its_end(leaving):
+    pass
+
+@pytest.fixture(scope="class")
+def channel(class_wire):
+    connection = connected(class_wire)
+    yield connection.channel()
+    connection.close()
+
+class TestOneConnection:
+    def test_first(self, class_wire, channel):
+        channel.queue_declare("shared", exclusive=True)
+        assert len(class_wire.frames(method="queue.declare")) == 1
+
+    def test_second(self, class_wire, channel):
+        channel.queue_declare("shared", exclusive=True)
+        assert len(class_wire.frames(method="queue.declare")) == 2
+        assert len(class_wire.frames(method="connection.open")) == 1
+
+    def test_that_fails(self, channel):
+        assert False
+
+class TestAnother:
+    def test_has_a_wire_of_its_own(self, class_wire):
+        assert class_wire.frames() == []
+
+def test_wider_ones(module_wire, session_wire):
+    connected(module_wire).close()
+    connected(session_wire).close()
+    assert module_wire.frames(method="connection.open")
+    assert session_wire.frames(method="connection.open")
+"""
+
+
 def may_capture() -> bool:
     """True if this process may open a packet socket."""
     try:
@@ -96,10 +151,10 @@ def may_capture() -> bool:
     return True
 
 
-def run(broker: Broker, folder: Path, *options: str, **environment: str) -> str:
+def run(port: int, folder: Path, *options: str, project: str = SHOP, **environment: str) -> str:
     """What pytest says of the project."""
-    (folder / "test_shop.py").write_text(SHOP)
-    (folder / "pytest.ini").write_text(f"[pytest]\namqp_broker = 127.0.0.1:{broker.port}\n")
+    (folder / "test_shop.py").write_text(project)
+    (folder / "pytest.ini").write_text(f"[pytest]\namqp_broker = 127.0.0.1:{port}\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "amqpsniff.pytest_plugin", "-rA", "-q", *options],
         cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE,
@@ -113,7 +168,7 @@ def run(broker: Broker, folder: Path, *options: str, **environment: str) -> str:
 def test_beside_other_tests_a_proxy_records(broker_here: Broker, tmp_path: Path) -> None:
     """A capture would have what they say to the broker too."""
     several = {"PYTEST_XDIST_WORKER_COUNT": "2", "RECORDED_BY": "proxy"}
-    assert "1 passed" in run(broker_here, tmp_path, "-k", "was_said", **several)
+    assert "1 passed" in run(broker_here.port, tmp_path, "-k", "was_said", **several)
 
 
 @pytest.mark.parametrize(
@@ -140,25 +195,51 @@ def test_what_is_no_address(text: str) -> None:
 
 
 def test_an_unknown_recorder(broker_here: Broker, tmp_path: Path) -> None:
-    said = run(broker_here, tmp_path, "-k", "was_said", AMQP_WIRE="wireshark", RECORDED_BY="")
+    wanted = {"AMQP_WIRE": "wireshark", "RECORDED_BY": ""}
+    said = run(broker_here.port, tmp_path, "-k", "was_said", **wanted)
     assert "amqp_wire is 'wireshark'; it is one of auto, capture, proxy" in said
 
 
-@pytest.mark.parametrize(
-    ("wanted", "recorder"),
-    [
-        ("proxy", "proxy"),
-        pytest.param(
-            "auto",
-            "capture",
-            marks=pytest.mark.skipif(not may_capture(), reason="this process may not capture"),
-        ),
-    ],
-)
+RECORDERS = [
+    ("proxy", "proxy"),
+    pytest.param(
+        "auto",
+        "capture",
+        marks=pytest.mark.skipif(not may_capture(), reason="this process may not capture"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("wanted", "recorder"), RECORDERS)
+def test_fixtures_that_fail_and_fixtures_of_a_class(
+    broker_here: Broker, tmp_path: Path, wanted: str, recorder: str
+) -> None:
+    said = run(broker_here.port, tmp_path, project=SHARED, AMQP_WIRE=wanted)
+    assert "1 failed, 5 passed, 2 errors" in said, said
+    sections = said.split(f"AMQP on the wire, recorded by {recorder}")[1:]
+    in_setup, at_the_end, of_a_class = sections
+    assert 'queue.declare q="missing in setup" passive' in in_setup
+    assert 'queue.declare q="missing at the end" passive' in at_the_end
+    assert of_a_class.count("queue.declare q=shared") == 2
+
+
+@pytest.mark.parametrize(("wanted", "recorder"), RECORDERS)
+def test_no_broker(tmp_path: Path, wanted: str, recorder: str) -> None:
+    """It is said which one is missing, and who names another."""
+    port = free_port()
+    said = run(port, tmp_path, "-k", "assertion_of_its_own", AMQP_WIRE=wanted)
+    assert f"AMQP on the wire, recorded by {recorder}" in said
+    assert (
+        f"no broker at 127.0.0.1:{port}: Connection refused; the variable AMQP_BROKER or the "
+        "setting amqp_broker names another\n"
+    ) in said, said
+
+
+@pytest.mark.parametrize(("wanted", "recorder"), RECORDERS)
 def test_a_project_that_uses_it(
     broker_here: Broker, tmp_path: Path, wanted: str, recorder: str
 ) -> None:
-    said = run(broker_here, tmp_path, AMQP_WIRE=wanted, RECORDED_BY=recorder)
+    said = run(broker_here.port, tmp_path, AMQP_WIRE=wanted, RECORDED_BY=recorder)
     assert "4 passed" in said, said
     assert "3 failed" in said, said
     assert said.count(f"AMQP on the wire, recorded by {recorder}") == 3
