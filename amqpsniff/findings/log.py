@@ -129,9 +129,9 @@ class FindingLog:
         _count(known, count, last)
         return True
 
-    def find(self, code: str, connection_id: str) -> Finding | None:
-        """The finding of a connection as a whole; None if there is none."""
-        return self._findings.get((code, connection_id, None, None))
+    def find(self, code: str, connection_id: str, channel: int | None = None) -> Finding | None:
+        """The finding of a channel, or of a connection as a whole; None if there is none."""
+        return self._findings.get((code, connection_id, channel, None))
 
     def move(self, known: Finding, place: Iterable[object]) -> None:
         """A finding in the log was seen earlier, at this place."""
