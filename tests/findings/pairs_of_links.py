@@ -146,6 +146,21 @@ def closed(condition: str | None, description: str = "why") -> str:
     return said(opening(), sender(), ("S", frame("close", error=wrong)))
 
 
+def _unanswered_attach(ms: int, then: Step = ("C", EMPTY)) -> str:
+    """What a client attaches, and what comes after a time."""
+    return said(opening(), sender()[0], (*then, ms))
+
+
+def _unanswered_begin(ms: int) -> str:
+    return said(opening()[:-1], ("C", EMPTY, ms))
+
+
+def _left_by_client(what: str, condition: str | None, **more: Any) -> str:
+    """A connection, session or link that the client closes, with an error or without."""
+    wrong = None if condition is None else error(condition, "why")
+    return said(opening(), sender(), ("C", frame(what, **more, error=wrong)))
+
+
 ACCEPTED = composite("accepted")
 RELEASED = composite("released")
 REJECTED = composite("rejected", error=error("amqp:precondition-failed"))
@@ -529,6 +544,14 @@ CONDITIONS: dict[str, Pair] = {
     "heartbeat-too-short as idle-time-out": Pair(_idle(4_999), _idle(5_000)),
     "authentication-failed by sasl-outcome": Pair(_login(1), _login(0)),
     "connection-closed-by-broker with a condition": Pair(
+    "reply-missing to an attach": Pair(_unanswered_attach(5_001), _unanswered_attach(5_000)),
+    "reply-missing to an attach until its detach": Pair(
+        _unanswered_attach(5_001, detaches("C", 0)), _unanswered_attach(5_000, detaches("C", 0))
+    ),
+    "reply-missing to an attach for long": Pair(
+        _unanswered_attach(5_001, sender()[1]), _unanswered_attach(5_000, sender()[1])
+    ),
+    "reply-missing to a begin": Pair(_unanswered_begin(5_001), _unanswered_begin(5_000)),
         closed("amqp:internal-error"), closed(None)
     ),
     "connection-forced-closed with a condition": Pair(
