@@ -190,10 +190,10 @@ for _ledger in _NOTHING_WAITS:
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
-    `handles` has links by handle, `links` all that are there: by name and the side that sends, or
-    by handle where the name is not known; `last` is the one that was found last, by its handle and
-    side (`last_key`, -1 for none). `unsettled` has deliveries that wait. `server_channel`: the
-    number that the server sends on.
+    `handles` has links by handle. `links` has all that are there: by name and the side that sends
+    (one whose name was attached again has a key of its own), or by handle where the name is not
+    known; `last` is the one that was found last, by its handle and side (`last_key`, -1 for none).
+    `unsettled` has deliveries that wait. `server_channel`: the number that the server sends on.
     `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
     `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other has
     settled, -1 for none.
@@ -766,7 +766,13 @@ class Amqp10Tracker:
         link: Link = one.links.get((name, sender))
         if link is not None and link.attached & 1 << side:
             self._tell("link-taken", one, link, frames, row, side, found)
-            self._end_link(one, link)  # it takes the place of the one before
+            before: cython.longlong = link.client_handle if side == 0 else link.server_handle
+            if link.answered == 3 and before != found.handle:
+                del one.links[link.key]
+                link.key = (name, sender, id(link))
+                one.links[link.key] = link  # it goes on, by its handles
+            else:
+                self._end_link(one, link)  # the new one takes its place
             link = None
         if link is None:
             link = self._new_link(one, name, sender, (name, sender))

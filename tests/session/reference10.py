@@ -23,7 +23,9 @@ S5  The window of a side is the incoming-window that it said last. The least tha
 Links (rows of `links`)
 
 L1  A link is a name and the side that sends. The first attach begins it, that of the other side
-    joins it; one of a side that has it attached takes its place, and the old one is over.
+    joins it; one of a side that has it attached begins another, which has the name from then on.
+    The old one goes on by its handles; it is over where not both sides had attached it, or where
+    the handle is that of the old one.
 L2  A handle of a side means the link that the side attached with it last, until it detaches.
 L3  The first detach is that of the row; the error is the first that was said. A link is over when
     no side has it attached, or when its session is over.
@@ -279,7 +281,8 @@ class Conversation:
     def _attach(self, said: Said, session: Session) -> None:
         fields, side = said.fields, said.side
         sender = 1 - side if fields["role"] else side
-        link = next((one for one in session.links if one.row is None and one.name is not None
+        link = next((one for one in session.links if one.row is None and not one.replaced
+                     and one.name is not None
                      and (one.name, one.sender) == (fields["name"], sender)), None)  # fmt: skip
         if link is not None and side in link.attached:
             self._link_over(link)
@@ -306,7 +309,9 @@ class Conversation:
         if link.error == (None, None):
             link.error = said.fields.get("error") or (None, None)
         if not link.attached:
-            self._link_over(link)
+            link.replaced = True
+            if len(link.answered) < 2 or link.handles[side] == fields["handle"]:
+                self._link_over(link)
 
     def _flow(self, said: Said, session: Session) -> None:
         fields, side = said.fields, said.side

@@ -37,11 +37,13 @@ LINKS = (
          "Rolling restarts of a broker.",
          _DETACHES),
     Kind("link-stolen", "error", "high",
-         "Another consumer took over a link",
-         "A detach or end with amqp:link:stolen, or an attach of a name that is attached on the "
-         "session.",
-         "Give each consumer a link name of its own; with Event Hubs its own consumer group, or a "
-         "higher epoch. Two that retry at the same epoch throw each other out for ever.",
+         "A link was taken over by another one",
+         "A detach or end with amqp:link:stolen; or an attach of a name that the same side has "
+         "attached on the session, and does not detach within a second.",
+         "Give each link a name of its own; with Event Hubs each consumer its own consumer group, "
+         "or a higher epoch. Two that retry at the same epoch throw each other out for ever. Where "
+         "both links are of one client, its program attaches two of one name, or its library does "
+         "not detach the first.",
          "A hand-over that is meant, by epoch or after a failover."),
     Kind("link-limit-reached", "error", "high",
          "A client has more links or sessions than the broker allows",

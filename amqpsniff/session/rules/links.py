@@ -11,14 +11,16 @@ from typing import Any
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, names_text, number_of
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
+from amqpsniff.spec import SIDES
 from amqpsniff.units import count, duration
 
 ATTACHED_NS = SECOND_NS
-"""Time after its attach within which a broker that detaches an unused link refuses it."""
+"""Time after its attach within which a broker that detaches an unused link refuses it, and after
+the attach of a name within which a side that detaches its link before puts one in its place."""
 
 LOOP = 5
 LOOP_NS = 60 * SECOND_NS
@@ -47,6 +49,9 @@ _UNATTACHED = "amqp:session:unattached-handle"
 _TOKEN = ("token", "expired", "cbs")
 """Words of a description that is about a token; Service Bus says `ExpiredToken`, Event Hubs
 `RenewToken`."""
+TAKEN = "links whose name was attached again"
+"""Name in `RuleContext.memory` of those that go on: the side, the words, packet and time."""
+
 
 
 def link_text(link: Any) -> str:
@@ -201,14 +206,29 @@ def judge_loop(
         report_at(context, here, "link-reattach-loop", detail, LOOP, channel=channel)
 
 
-def stolen(context: RuleContext) -> None:
+def taken(context: RuleContext) -> None:
     """link-taken: a side attached a name that it had attached."""
-    link = context.facts["link"]
+    link, side = context.facts["link"], context.facts["side"]
     if not context.certain:
         return
-    side = "the client" if context.facts["side"] == CLIENT else "the broker"
-    first = in_packet(link.attached_number)
-    context.report("link-stolen", f"{side} attached {link_text(link)} again, attached{first}")
+    who = ("the client", "the broker")[side]
+    detail = f"{who} attached {link_text(link)} again{in_packet(context.number)}, on the session "
+    detail += f"where it had attached it{in_packet(link.attached_number)}: both links are its own"
+    context.memory.setdefault(TAKEN, {})[link] = (side, detail, context.number, context.ts_ns)
+    context.report_provisional("link-stolen", detail, context.number, context.ts_ns, absent=False)
+
+
+@requires(TAKEN)
+def judge_taken(context: RuleContext) -> None:
+    """link-ends: a name was attached again, and the link before was not detached with that."""
+    link = context.facts["link"]
+    side, detail, number, ts_ns = context.memory[TAKEN].pop(link, (None, "", None, None))
+    if side is None:
+        return
+    context.withdraw("link-stolen", context.channel, number)
+    known = link.closed_by == SIDES[side] and ts_ns is not None and link.detached_ns > 0
+    if not known or link.detached_ns - ts_ns > ATTACHED_NS:
+        context.report("link-stolen", detail, number=number, ts_ns=ts_ns)
 
 
 def session_ended(context: RuleContext) -> None:
@@ -252,6 +272,7 @@ def _just_refused(context: RuleContext) -> bool:
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "link-attached": (attached,),
     "link-detached": (detached,),
-    "link-taken": (stolen,),
+    "link-taken": (taken,),
+    "link-ends": (judge_taken,),
     "session-ended": (session_ended,),
 }
