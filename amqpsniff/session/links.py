@@ -165,7 +165,10 @@ class Allowance:
     @property
     def balance(self) -> Any:
         """The room that is left, negative if the sender sent too much; None if unknown."""
-        return None if self.used < 0 or self.limit < 0 else ahead(self.limit, self.used)
+        if self.used < 0 or self.limit < 0:
+            return None
+        left: cython.longlong = ahead(self.limit, self.used)
+        return left if self.over else max(left, 0)  # it may have crossed a flow that lowers it
 
     def allow(
         self, limit: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
