@@ -111,7 +111,8 @@ class Said:
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
     not written yet; most deliveries are settled by the first word and their row is there.
-    `losses`: the channel's when it was said, `side`: who said it.
+    `losses`: the channel's when it was said, `side`: who said it. `address`: where the message
+    itself says that it goes, of a link that leads anywhere; that stays.
     """
 
     state: int
@@ -127,8 +128,10 @@ class Said:
     description: str
     transaction: str
     settled_by: str
+    address: str
 
     def __init__(self) -> None:
+        self.address = None
         self.clear()
 
     def clear(self) -> cython.int:
@@ -152,6 +155,7 @@ class Transferred:
     link: Link
     condition: str
     description: str
+    address: str
 
 
 def said_of(entry: PendingMessage) -> Said:
@@ -169,8 +173,9 @@ def transferred_of(entry: PendingMessage, said: Said) -> Transferred:
     found: Transferred = Transferred()
     found.entry, found.link, found.delivery_id = entry, link_of(entry), entry.number
     found.state = found.outcome = 0
-    found.condition = found.description = None
+    found.condition = found.description = found.address = None
     if said is not None:
+        found.address = said.address
         found.state, found.outcome = said.state, said.outcome
         found.condition, found.description = said.condition, said.description
     return found
@@ -1328,6 +1333,7 @@ class Amqp10Tracker:
                         link.largest = octets
                 if address is None and side == 0 and more.address.values[row] >= 0:
                     address = self._address(more.address.words.text(more.address.values[row]), True)
+                    self._note_address(entry, address.text)
                 if address is not None:
                     if address.batch != self.batch:
                         self._find_codes(address, words)
@@ -1355,6 +1361,15 @@ class Amqp10Tracker:
             elif said.transaction is not None:
                 more.transaction.put(row, said.transaction)
         return 0
+
+    def _note_address(self, entry: PendingMessage, text: str) -> None:
+        """A message says itself where it goes."""
+        said: Said = said_of(entry)
+        if said is None and entry.held and self.rules_enabled:
+            said = Said()
+            entry.route = (said,)
+        if said is not None:
+            said.address = text
 
     def _address(self, text: str, sends: cython.bint) -> Address:
         """The address with a text that the client sends to, or receives from."""

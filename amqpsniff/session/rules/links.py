@@ -54,8 +54,8 @@ TAKEN = "links whose name was attached again"
 
 
 
-def link_text(link: Any) -> str:
-    """A link for a person: its name, and where it leads."""
+def link_text(link: Any, to: str | None = None) -> str:
+    """A link for a person: its name, and where it leads; `to`: where a message on it goes."""
     if link.name is None:
         return "a link attached before the capture"
     name = f"link '{link.name}'"
@@ -65,10 +65,12 @@ def link_text(link: Any) -> str:
     if address is None and link.address is not None:
         address = link.address.text
     if address is None:
-        return f"{name} to any address" if link.sends else name
+        return name
     return f"{name} {'to' if link.sends else 'from'} '{address}'"
 
 
+    if address is None and link.sends:
+        return f"{name} to any address" if to is None else f"{name}, sent to '{to}'"
 def reason_of(condition: str | None, description: str | None) -> str:
     """An error in words: its condition and what is said of it."""
     words = " ".join((description or "").split())

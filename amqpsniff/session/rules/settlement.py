@@ -60,7 +60,7 @@ _REFUSED = 400
 def _what(transferred: Any) -> str:
     """A delivery in words."""
     link = transferred.link
-    name = "" if link is None else f" of {link_text(link)}"
+    name = "" if link is None else f" of {link_text(link, transferred.address)}"
     packet = in_packet(transferred.entry.packet_number)
     return f"delivery {transferred.delivery_id}{name}{packet}"
 
