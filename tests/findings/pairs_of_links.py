@@ -218,11 +218,25 @@ def _resting(ms: int, available: int = 5) -> str:
                 ("C", EMPTY, ms), ("S", EMPTY))  # fmt: skip
 
 
+def _never_given(ms: int, **more: Any) -> str:
+    """A consumer that is attached for a time and gives no credit."""
+    return said(opening(), receiver(credit=0, **more), ("C", EMPTY, ms), ("S", EMPTY))
+
+
 def _hungry(ms: int) -> str:
     """The same, while another client publishes for the queue, the last message after a time."""
+    got = [receiver(credit=2), sends("S", 0, 1, handle=1), takes(0), takes(1)]
+    return _published_for(said(opening(), *got), ms)
+
+
+def _never_hungry(ms: int) -> str:
+    """The same of one that gave no credit at all."""
+    return _published_for(said(opening(), receiver(credit=0)), ms)
+
+
+def _published_for(got: str, ms: int) -> str:
     publishes = "b.C1: basic.publish routing_key=q | body=1\n"
     other = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
-    got = said(opening(), receiver(credit=2), sends("S", 0, 1, handle=1), takes(0), takes(1))
     waits = f"@+1000ms {publishes}" * 9 + f"@+{ms}ms {publishes}"
     return f"{got}\n{other}{waits}{said(('C', EMPTY, 9))}"
 
@@ -487,6 +501,7 @@ PAIRS: dict[str, Pair] = {
     "filter-ignored": Pair(_filtered(answer=False), _filtered(answer=True)),
     "address-deprecated": Pair(_addressed("/queue/orders"), _addressed("/queues/orders"), 2),
     "credit-exhausted": Pair(_waits(1_000), _waits(998)),
+    "credit-never-given": Pair(_never_given(10_000), _never_given(9_990)),
     "credit-not-renewed": Pair(_resting(10_000), _resting(9_990)),
     "credit-exceeded": Pair(_beyond(4), _beyond(3), 2),
     "session-links-blocked": Pair(_siblings(199), _siblings(198)),
@@ -517,6 +532,7 @@ CONDITIONS: dict[str, Pair] = {
     ),
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
+    "credit-not-renewed of a link that gave none": Pair(_never_hungry(990), _never_hungry(989)),
     "credit-exhausted from the attach": Pair(_starved(5_000), _starved(4_990)),
     "consumer-stuck over a link": Pair(_holding(30_000), _holding(29_990)),
     "consumer-stuck over a link from before": Pair(

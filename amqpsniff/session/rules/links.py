@@ -39,6 +39,9 @@ _TOO_MANY = ("max", "limit", "too many", "exceed", "reached", "above")
 
 MAX_SAID = 200
 """Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
+_SERVICES = ("$cbs", "$management", "/management")
+"""Ends of addresses of nodes of the broker itself."""
+
 
 TOO_LARGE_SENT = "sent too large"
 """Name in `RuleContext.memory` of the sessions on which the client sent a message larger than its
@@ -88,6 +91,14 @@ def is_limit(condition: str | None, description: str | None) -> bool:
 
 def attached(context: RuleContext) -> None:
     """link-attached: filters that are not in force, and addresses of old."""
+def is_service(link: Any) -> bool:
+    """True if a link leads to no queue: to a coordinator, for tokens, management or replies."""
+    if link is None or link.address is None:
+        return link is not None and link.coordinator
+    text = link.address.text
+    return bool(link.coordinator or link.dynamic or text.endswith(_SERVICES))
+
+
     link = context.facts["link"]
     if context.facts["side"] != SERVER or link.refused:
         return
