@@ -544,6 +544,14 @@ CONDITIONS: dict[str, Pair] = {
     "message-unroutable as released": Pair(
         _outcome(RELEASED, RABBITMQ4), _outcome(ACCEPTED, RABBITMQ4)
     ),
+    "reply-missing to an attach": Pair(_unanswered_attach(5_001), _unanswered_attach(5_000)),
+    "reply-missing to an attach until its detach": Pair(
+        _unanswered_attach(5_001, detaches("C", 0)), _unanswered_attach(5_000, detaches("C", 0))
+    ),
+    "reply-missing to an attach for long": Pair(
+        _unanswered_attach(5_001, sender()[1]), _unanswered_attach(5_000, sender()[1])
+    ),
+    "reply-missing to a begin": Pair(_unanswered_begin(5_001), _unanswered_begin(5_000)),
     "publish-rejected by outcome": Pair(_outcome(REJECTED), _outcome(ACCEPTED)),
     "message-too-large for a link": Pair(_sized(101), _sized(100)),
     "frame-too-large for a peer": Pair(_framed(66_000), _framed(60_000)),
@@ -560,15 +568,17 @@ CONDITIONS: dict[str, Pair] = {
     "heartbeat-too-short as idle-time-out": Pair(_idle(4_999), _idle(5_000)),
     "authentication-failed by sasl-outcome": Pair(_login(1), _login(0)),
     "connection-closed-by-broker with a condition": Pair(
-    "reply-missing to an attach": Pair(_unanswered_attach(5_001), _unanswered_attach(5_000)),
-    "reply-missing to an attach until its detach": Pair(
-        _unanswered_attach(5_001, detaches("C", 0)), _unanswered_attach(5_000, detaches("C", 0))
-    ),
-    "reply-missing to an attach for long": Pair(
-        _unanswered_attach(5_001, sender()[1]), _unanswered_attach(5_000, sender()[1])
-    ),
-    "reply-missing to a begin": Pair(_unanswered_begin(5_001), _unanswered_begin(5_000)),
         closed("amqp:internal-error"), closed(None)
+    ),
+    "closed-by-client with a condition of a close": Pair(
+        _left_by_client("close", "amqp:decode-error"), _left_by_client("close", None)
+    ),
+    "closed-by-client with a condition of an end": Pair(
+        _left_by_client("end", "amqp:decode-error"), _left_by_client("end", None)
+    ),
+    "closed-by-client with a condition of a detach": Pair(
+        _left_by_client("detach", "amqp:decode-error", handle=0),
+        _left_by_client("detach", None, handle=0),
     ),
     "connection-forced-closed with a condition": Pair(
         closed("amqp:connection:forced"), closed("amqp:internal-error")

@@ -319,7 +319,9 @@ class Conversation:
                      and one.name is not None
                      and (one.name, one.sender) == (fields["name"], sender)), None)  # fmt: skip
         if link is not None and side in link.attached:
-            self._link_over(link)
+            link.replaced = True
+            if len(link.answered) < 2 or link.handles[side] == fields["handle"]:
+                self._link_over(link)
             link = None
         if link is None:
             link = Link(fields["name"], sender, said, session)
@@ -343,9 +345,7 @@ class Conversation:
         if link.error == (None, None):
             link.error = said.fields.get("error") or (None, None)
         if not link.attached:
-            link.replaced = True
-            if len(link.answered) < 2 or link.handles[side] == fields["handle"]:
-                self._link_over(link)
+            self._link_over(link)
 
     def _flow(self, said: Said, session: Session) -> None:
         fields, side = said.fields, said.side

@@ -29,6 +29,8 @@ LOOP_NS = 60 * SECOND_NS
 WINDOW = "amqp:session:window-violation"
 STOLEN = "amqp:link:stolen"
 DETACH_FORCED = "amqp:link:detach-forced"
+CONNECTION_FORCED = "amqp:connection:forced"
+FORCED = (CONNECTION_FORCED, DETACH_FORCED)
 DELETED = "amqp:resource-deleted"
 TOO_LARGE = "amqp:link:message-size-exceeded"
 UNAUTHORIZED = "amqp:unauthorized-access"
@@ -37,24 +39,24 @@ _COUNTED = ("link", "handle", "session", "channel")
 _TOO_MANY = ("max", "limit", "too many", "exceed", "reached", "above")
 """Errors of too many links or sessions, and words of which their descriptions have some."""
 
-MAX_SAID = 200
-"""Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
 _SERVICES = ("$cbs", "$management", "/management")
 """Ends of addresses of nodes of the broker itself."""
 
+MAX_SAID = 200
+"""Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
 
 TOO_LARGE_SENT = "sent too large"
 """Name in `RuleContext.memory` of the sessions on which the client sent a message larger than its
 link takes, by number and incarnation."""
+
+TAKEN = "links whose name was attached again"
+"""Name in `RuleContext.memory` of those that go on: the side, the words, packet and time."""
 
 _UNATTACHED = "amqp:session:unattached-handle"
 
 _TOKEN = ("token", "expired", "cbs")
 """Words of a description that is about a token; Service Bus says `ExpiredToken`, Event Hubs
 `RenewToken`."""
-TAKEN = "links whose name was attached again"
-"""Name in `RuleContext.memory` of those that go on: the side, the words, packet and time."""
-
 
 
 def link_text(link: Any, to: str | None = None) -> str:
@@ -67,13 +69,13 @@ def link_text(link: Any, to: str | None = None) -> str:
         return f"{name} to the transaction coordinator"
     if address is None and link.address is not None:
         address = link.address.text
+    if address is None and link.sends:
+        return f"{name} to any address" if to is None else f"{name}, sent to '{to}'"
     if address is None:
         return name
     return f"{name} {'to' if link.sends else 'from'} '{address}'"
 
 
-    if address is None and link.sends:
-        return f"{name} to any address" if to is None else f"{name}, sent to '{to}'"
 def reason_of(condition: str | None, description: str | None) -> str:
     """An error in words: its condition and what is said of it."""
     words = " ".join((description or "").split())
@@ -89,8 +91,6 @@ def is_limit(condition: str | None, description: str | None) -> bool:
     return condition in _LIMITS and counted and any(word in words for word in _TOO_MANY)
 
 
-def attached(context: RuleContext) -> None:
-    """link-attached: filters that are not in force, and addresses of old."""
 def is_service(link: Any) -> bool:
     """True if a link leads to no queue: to a coordinator, for tokens, management or replies."""
     if link is None or link.address is None:
@@ -99,6 +99,8 @@ def is_service(link: Any) -> bool:
     return bool(link.coordinator or link.dynamic or text.endswith(_SERVICES))
 
 
+def attached(context: RuleContext) -> None:
+    """link-attached: filters that are not in force, and addresses of old."""
     link = context.facts["link"]
     if context.facts["side"] != SERVER or link.refused:
         return
@@ -133,9 +135,13 @@ def report_too_large(context: RuleContext, detail: str) -> None:
 def detached(context: RuleContext) -> None:
     """link-detached: why the broker detached a link, or refused it."""
     link, found = context.facts["link"], context.facts["found"]
-    if context.facts["side"] != SERVER or found.condition is None:
-        return
     condition, description = found.condition, found.description
+    if condition is None:
+        return
+    if context.facts["side"] != SERVER:
+        if link.closed_by == SIDES[CLIENT]:
+            closed_by_client(context, link_text(link), condition, description)
+        return
     said = f"{link_text(link)}: {reason_of(condition, description)}"
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
@@ -178,6 +184,16 @@ def _held(link: Any) -> str:
     if not link.unsettled:
         return ""
     return f"; {number_of(link.unsettled, 'delivery was', 'deliveries were')} not settled"
+
+
+def closed_by_client(
+    context: RuleContext, what: str, condition: str, description: str | None
+) -> None:
+    """Report that the client closed something with an error, unless it was told to."""
+    if condition not in FORCED:
+        said = reason_of(condition, description)
+        context.report("closed-by-client", f"the client closed {what}: {said}")
+        context.memory["failure"] = f"the client said {said}"
 
 
 def open_links(context: RuleContext) -> list[Any]:
@@ -247,9 +263,12 @@ def judge_taken(context: RuleContext) -> None:
 def session_ended(context: RuleContext) -> None:
     """session-ended: the broker ended a session with an error."""
     found = context.facts["found"]
-    if context.facts["side"] != SERVER or found.condition is None:
-        return
     condition, description = found.condition, found.description
+    if condition is None:
+        return
+    if context.facts["side"] != SERVER:
+        closed_by_client(context, "the session", condition, description)
+        return
     said = reason_of(condition, description)
     context.memory["failure"] = said
     links = list(context.facts["of"].links.values())
