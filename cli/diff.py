@@ -220,8 +220,12 @@ def _findings(rows: list[Row]) -> Iterator[Words]:
         line = Words(f"{word:<5}", _STYLES.get(word, ""))
         line.add(f" {row['severity']:<7}", row["severity"]).add(f" {row['title']}  ")
         yield line.add(row["code"], "name")
-        whose = f"{harmless(row['client'])}: " if row["client"] else ""
-        text = f"{whose}{harmless(side['detail'])}" if side["detail"] else whose.rstrip(": ")
+        whose = [harmless(row["client"])] if row["client"] else []
+        if side["detail"] and side["places"] > 1:
+            whose.append(f"the first of {count(side['places'])}")
+        text = ", ".join(whose)
+        if side["detail"]:
+            text += ": " * bool(text) + harmless(side["detail"])
         yield Words(f"{times}" + (f"  {text}" if text else ""), indent=INDENT)
 
 

@@ -217,6 +217,14 @@ def amqp_value(octets: bytes) -> str:
     return str(json.loads(text)) if octets[0] in _STRINGS else text
 
 
+def amqp_binary(octets: bytes) -> bytes | None:
+    """The bytes in a value of AMQP 1.0 of type binary (§1.6.19); None for any other value."""
+    size = {_BINARIES[0]: 1, _BINARIES[1]: 4}.get(octets[0] if octets else -1, 0)
+    begin = 1 + size
+    is_whole = size and int.from_bytes(octets[1:begin]) == len(octets) - begin
+    return octets[begin:] if is_whole and len(octets) >= begin else None
+
+
 def _varint(data: _Octets) -> int:
     """A number in groups of 7 bits, the lowest first."""
     number = 0

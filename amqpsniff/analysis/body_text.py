@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from amqpsniff.analysis import binary_values
@@ -101,6 +101,10 @@ def body_text(message: Mapping[str, Any], limit: int | None = None) -> BodyText 
         text = as_text(shown, whole=whole, charset=_charset(content_type, message))
     if text is None and octets is body and message.get("method") in MESSAGES:
         name, text = _first(octets, (_VALUE,))
+        inner = binary_values.amqp_binary(body)
+        found = inner and body_text({**message, "body": inner, "method": None}, limit)
+        if found and found.text is not None:
+            return replace(found, form=", ".join(filter(None, (_VALUE[0], found.form))))
     return BodyText(octets, ", ".join([*form, *filter(None, (name,))]), text, cut, name is not None)
 
 

@@ -9,7 +9,9 @@ cdef class FindingLog:
         self, str code, object connection_id, object capture, object channel, long long count,
         object last, object variant=*
     ) except -1
-    cpdef Finding find(self, str code, object connection_id, object variant=*)
+    cpdef Finding find(
+        self, str code, object connection_id, object channel=*, object variant=*
+    )
     cpdef count(self, Finding known, long long count, object last)
     cpdef bint has_room(self, str code) except -1
 

@@ -129,9 +129,11 @@ class FindingLog:
         _count(known, count, last)
         return True
 
-    def find(self, code: str, connection_id: str, variant: int | None = None) -> Finding | None:
-        """The finding of a connection as a whole; None if there is none."""
-        return self._findings.get((code, connection_id, None, variant))
+    def find(
+        self, code: str, connection_id: str, channel: int | None = None, variant: int | None = None
+    ) -> Finding | None:
+        """The finding of a channel, or of a connection as a whole; None if there is none."""
+        return self._findings.get((code, connection_id, channel, variant))
 
     def move(self, known: Finding, place: Iterable[object]) -> None:
         """A finding in the log was seen earlier, at this place."""

@@ -13,7 +13,7 @@ cdef class DeliveryState:
     cdef public int state, outcome, side, losses
     cdef public long long number, ts_ns
     cdef public bint undeliverable, presettled, settled
-    cdef public str condition, description, transaction, settled_by
+    cdef public str condition, description, transaction, settled_by, address
     cdef int clear(self) except? -1
 
 cdef DeliveryState delivery_state_of(PendingMessage entry)
@@ -25,7 +25,7 @@ cdef class Transferred:
     cdef readonly Link link
     cdef readonly long long delivery_id
     cdef readonly int state, outcome
-    cdef readonly str condition, description
+    cdef readonly str condition, description, address
 
 cdef Transferred transferred_of(PendingMessage entry, DeliveryState said)
 

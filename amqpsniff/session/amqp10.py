@@ -111,7 +111,8 @@ class DeliveryState:
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
     not written yet; most deliveries are settled by the first word and their row is there.
-    `losses`: the channel's when it was said, `side`: who said it.
+    `losses`: the channel's when it was said, `side`: who said it. `address`: where the message
+    itself says that it goes, of a link that leads anywhere; that stays.
     """
 
     state: int
@@ -127,8 +128,10 @@ class DeliveryState:
     description: str
     transaction: str
     settled_by: str
+    address: str
 
     def __init__(self) -> None:
+        self.address = None
         self.clear()
 
     def clear(self) -> cython.int:
@@ -152,6 +155,7 @@ class Transferred:
     link: Link
     condition: str
     description: str
+    address: str
 
 
 def delivery_state_of(entry: PendingMessage) -> DeliveryState:
@@ -169,8 +173,9 @@ def transferred_of(entry: PendingMessage, said: DeliveryState) -> Transferred:
     found: Transferred = Transferred()
     found.entry, found.link, found.delivery_id = entry, link_of(entry), entry.number
     found.state = found.outcome = 0
-    found.condition = found.description = None
+    found.condition = found.description = found.address = None
     if said is not None:
+        found.address = said.address
         found.state, found.outcome = said.state, said.outcome
         found.condition, found.description = said.condition, said.description
     return found
@@ -190,10 +195,10 @@ for _ledger in _NOTHING_WAITS:
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
-    `handles` has links by handle, `links` all that are there: by name and the side that sends, or
-    by handle where the name is not known; `last` is the one that was found last, by its handle and
-    side (`last_key`, -1 for none). `unsettled` has deliveries that wait. `server_channel`: the
-    number that the server sends on.
+    `handles` has links by handle. `links` has all that are there: by name and the side that sends
+    (one whose name was attached again has a key of its own), or by handle where the name is not
+    known; `last` is the one that was found last, by its handle and side (`last_key`, -1 for none).
+    `unsettled` has deliveries that wait. `server_channel`: the number that the server sends on.
     `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
     `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other has
     settled, -1 for none.
@@ -766,7 +771,13 @@ class Amqp10Tracker:
         link: Link = one.links.get((name, sender))
         if link is not None and link.attached & 1 << side:
             self._tell("link-taken", one, link, frames, row, side, found)
-            self._end_link(one, link)  # it takes the place of the one before
+            before: cython.longlong = link.client_handle if side == 0 else link.server_handle
+            if link.answered == 3 and before != found.handle:
+                del one.links[link.key]
+                link.key = (name, sender, id(link))
+                one.links[link.key] = link  # it goes on, by its handles
+            else:
+                self._end_link(one, link)  # the new one takes its place
             link = None
         if link is None:
             link = self._new_link(one, name, sender, (name, sender))
@@ -1322,6 +1333,7 @@ class Amqp10Tracker:
                         link.largest = octets
                 if address is None and side == 0 and more.address.values[row] >= 0:
                     address = self._address(more.address.words.text(more.address.values[row]), True)
+                    self._note_address(entry, address.text)
                 if address is not None:
                     if address.batch != self.batch:
                         self._find_codes(address, words)
@@ -1349,6 +1361,15 @@ class Amqp10Tracker:
             elif said.transaction is not None:
                 more.transaction.put(row, said.transaction)
         return 0
+
+    def _note_address(self, entry: PendingMessage, text: str) -> None:
+        """A message says itself where it goes."""
+        said: DeliveryState = delivery_state_of(entry)
+        if said is None and entry.held and self.rules_enabled:
+            said = DeliveryState()
+            entry.route = (said,)
+        if said is not None:
+            said.address = text
 
     def _address(self, text: str, sends: cython.bint) -> Address:
         """The address with a text that the client sends to, or receives from."""

@@ -2,10 +2,10 @@
 """Links and session windows of AMQP 1.0: who may send how much, and what it did.
 
 A link is followed from the first attach to the second detach; one that is attached again is
-another. Credit is the receiver's word: delivery-count plus link-credit of its last flow are the
-limit up to which the sender may count (§2.6.7). What the sender counts is known from its attach or
-a flow of its own; until then credit is unknown. Windows of a session limit transfers in the same
-way (§2.5.6). Numbers are those of RFC 1982, modulo 2^32.
+another, and the one before goes on by its handles. Credit is the receiver's word: delivery-count
+plus link-credit of its last flow are the limit up to which the sender may count (§2.6.7). What the
+sender counts is known from its attach or a flow of its own; until then credit is unknown. Windows
+of a session limit transfers in the same way (§2.5.6). Numbers are those of RFC 1982, modulo 2^32.
 
 Time without credit counts only where the sender had something to send: it used up the last credit,
 and sent again as soon as there was more.
@@ -165,7 +165,10 @@ class Allowance:
     @property
     def balance(self) -> Any:
         """The room that is left, negative if the sender sent too much; None if unknown."""
-        return None if self.used < 0 or self.limit < 0 else ahead(self.limit, self.used)
+        if self.used < 0 or self.limit < 0:
+            return None
+        left: cython.longlong = ahead(self.limit, self.used)
+        return left if self.over else max(left, 0)  # it may have crossed a flow that lowers it
 
     def allow(
         self, limit: cython.longlong, number: cython.longlong, ts_ns: cython.longlong

@@ -106,7 +106,7 @@ def _patience_ns(debt: Debt) -> int:
 def _debts(session: Any, channels: list[Any]) -> list[Debt]:
     """Debts on a connection and on some of its channels."""
     found = list(_replies(session))
-    for kind in (_confirms, _acknowledgements, _contents) if channels else ():
+    for kind in (_begun, _confirms, _acknowledgements, _contents) if channels else ():
         found += kind(channels)
     if session.blocked_since is not None and not _is_closed(session):
         found.append(
@@ -233,6 +233,30 @@ def _replies(session: Any) -> Iterator[Debt]:
             if len(of_side) > 1:
                 what = f"replies to {plural(len(of_side), 'request')}, {NAMES[first.method]} first"
             yield Debt(1 - side, "reply", what, first.number, _time(first.ts_ns))
+
+
+def unanswered(channel: Any) -> Iterator[tuple[str, int, int]]:
+    """What the client began on a channel of AMQP 1.0 and the broker did not: the session and links,
+    in a word with their packet and time."""
+    session = channel.amqp10
+    if session is None or not channel.known:
+        return
+    if session.server_channel < 0:
+        yield "begin", channel.opened_number, channel.opened_ns
+    for link in session.links.values():
+        if link.answered == link.attached == 1 << CLIENT:
+            yield f"attach of link '{link.name}'", link.attached_number, link.attached_ns
+
+
+def _begun(channels: list[Any]) -> Iterator[Debt]:
+    """Answers to what the client began in AMQP 1.0."""
+    found = [one for channel in channels for one in unanswered(channel)]
+    if found:
+        name, number, ts_ns = min(found, key=lambda one: one[1])
+        what = f"the reply to {name}"
+        if len(found) > 1:
+            what = f"replies to {plural(len(found), 'request')}, {name} first"
+        yield Debt(SERVER, "reply", what, number, _time(ts_ns))
 
 
 def _confirms(channels: list[Any]) -> Iterator[Debt]:

@@ -89,15 +89,13 @@ def _lines(
     found: Iterable[tuple[Case, int]], clients: Clients, layout: Layout, *, notes: bool = False
 ) -> Grid:
     """Findings with their depth below a cause, one a line; a code alone is never cut."""
-    assessed: tuple[Column, ...] = (
-        ("sure", "case", lambda case: SURE[case.first["confidence"]]),
-        (">times", "case", lambda case: count(case.count)),
-    )
+    sure: Column = ("sure", "case", lambda case: SURE[case.first["confidence"]])
     packet = ">=packet" if layout.several else ">packet"
     return table(
         [{"case": case, "depth": depth} for case, depth in found],
         ("severity", "case", _severity),
-        *(() if notes else assessed),
+        *(() if notes else (sure,)),
+        (">times", "case", lambda case: count(case.count)),
         (packet, "case", lambda case: packet_text(case.first, layout.several)),
         ("*client", "case", lambda case: clients.short(case.findings) or NONE),
         ("what" if layout.narrow else "*what", "", lambda row: _what(layout=layout, **row)),

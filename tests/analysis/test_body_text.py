@@ -153,7 +153,10 @@ def test_depth_is_bounded(body: bytes) -> None:
     [
         (b'\xa1\x06{"\xc3\xa9"}', '{"é"}'),
         (b"\xc1\x06\x02\xa1\x01n\x54\x07", '{"n":7}'),
-        (b"\xa0\x02\xffa", None),  # binary
+        (b'\xa0\x08{"a": 1}', '{"a": 1}'),  # binary, as Proton for Python sends bytes
+        (b'\xb0\0\0\0\x08{"a": 1}', '{"a": 1}'),
+        (b'\xa0\x07{"a": 1}', None),
+        (b"\xa0\x02\xffa", None),
         (b"\xa1\x01ab", None),  # a byte behind it
         (b"\xa1\x05ab", None),
     ],
@@ -161,6 +164,12 @@ def test_depth_is_bounded(body: bytes) -> None:
 def test_values_of_amqp10(body: bytes, text: str | None) -> None:
     assert shown(body, method="send") == ("" if text is None else "AMQP value", text)
     assert shown(body, method="basic.publish") == ("", None)
+
+
+def test_formats_in_a_binary_value() -> None:
+    body = b"\xa0" + bytes([len(MSGPACK)]) + MSGPACK
+    form, text = shown(body, method="send", content_type="application/msgpack")
+    assert (form, text) == ("AMQP value, msgpack", shown(MSGPACK, content_type="msgpack")[1])
 
 
 def test_messages_of_a_capture() -> None:

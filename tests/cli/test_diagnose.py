@@ -213,6 +213,7 @@ def test_notes_are_told_once_for_each_client() -> None:
     out = run("diagnose", OWN.parent / "incidents" / "r_leak.pcap").out
     (line,) = (line for line in out.splitlines() if "publishes-unprotected" in line)
     assert "leaky-service +1" in line
+    assert line.split()[:3] == ["warning", "180", "18"]  # how often, and where first
 
 
 def test_json_has_the_verdict_and_what_it_rests_on() -> None:

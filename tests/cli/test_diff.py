@@ -12,6 +12,7 @@ import pytest
 from amqpsniff.findings import FindingLog
 from tests.cli.running import check, on_terminal, process, run, write_capture
 from tests.compare.editing import PAIRS, packets, replaced, without
+from tests.findings.cases import packets_of
 
 BEFORE, AFTER = "compared/before.pcap.gz", "compared/after.pcap.gz"
 CLIENT, BROKER = "compared/path_client.pcap.gz", "compared/path_broker.pcap.gz"
@@ -100,6 +101,16 @@ def test_several_captures_are_one_side(tmp_path: Path) -> None:
     found = json.loads(out)
     assert len(found["after"]["captures"]) == 2
     assert found["notable_count"] == 0
+
+
+def test_a_finding_of_several_places_shows_the_first(tmp_path: Path) -> None:
+    script = "handshake\n" + "".join(
+        f"C{n}: channel.open\nS{n}: channel.open-ok\nC{n}: basic.publish | body=1\n" for n in (1, 2)
+    )
+    before = write_capture(tmp_path / "1.pcap", packets_of("handshake"))
+    after = write_capture(tmp_path / "2.pcap", packets_of(script))
+    out = run("diff", str(before), str(after)).out
+    assert "      0 → 2  the first of 2: 1 message in packet 1" in out
 
 
 def test_standard_input() -> None:

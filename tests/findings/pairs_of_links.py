@@ -146,6 +146,21 @@ def closed(condition: str | None, description: str = "why") -> str:
     return said(opening(), sender(), ("S", frame("close", error=wrong)))
 
 
+def _unanswered_attach(ms: int, then: Step = ("C", EMPTY)) -> str:
+    """What a client attaches, and what comes after a time."""
+    return said(opening(), sender()[0], (*then, ms))
+
+
+def _unanswered_begin(ms: int) -> str:
+    return said(opening()[:-1], ("C", EMPTY, ms))
+
+
+def _left_by_client(what: str, condition: str | None, **more: Any) -> str:
+    """A connection, session or link that the client closes, with an error or without."""
+    wrong = None if condition is None else error(condition, "why")
+    return said(opening(), sender(), ("C", frame(what, **more, error=wrong)))
+
+
 ACCEPTED = composite("accepted")
 RELEASED = composite("released")
 REJECTED = composite("rejected", error=error("amqp:precondition-failed"))
@@ -203,11 +218,25 @@ def _resting(ms: int, available: int = 5) -> str:
                 ("C", EMPTY, ms), ("S", EMPTY))  # fmt: skip
 
 
+def _never_given(ms: int, **more: Any) -> str:
+    """A consumer that is attached for a time and gives no credit."""
+    return said(opening(), receiver(credit=0, **more), ("C", EMPTY, ms), ("S", EMPTY))
+
+
 def _hungry(ms: int) -> str:
     """The same, while another client publishes for the queue, the last message after a time."""
+    got = [receiver(credit=2), sends("S", 0, 1, handle=1), takes(0), takes(1)]
+    return _published_for(said(opening(), *got), ms)
+
+
+def _never_hungry(ms: int) -> str:
+    """The same of one that gave no credit at all."""
+    return _published_for(said(opening(), receiver(credit=0)), ms)
+
+
+def _published_for(got: str, ms: int) -> str:
     publishes = "b.C1: basic.publish routing_key=q | body=1\n"
     other = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
-    got = said(opening(), receiver(credit=2), sends("S", 0, 1, handle=1), takes(0), takes(1))
     waits = f"@+1000ms {publishes}" * 9 + f"@+{ms}ms {publishes}"
     return f"{got}\n{other}{waits}{said(('C', EMPTY, 9))}"
 
@@ -472,6 +501,7 @@ PAIRS: dict[str, Pair] = {
     "filter-ignored": Pair(_filtered(answer=False), _filtered(answer=True)),
     "address-deprecated": Pair(_addressed("/queue/orders"), _addressed("/queues/orders"), 2),
     "credit-exhausted": Pair(_waits(1_000), _waits(998)),
+    "credit-never-given": Pair(_never_given(10_000), _never_given(9_990)),
     "credit-not-renewed": Pair(_resting(10_000), _resting(9_990)),
     "credit-exceeded": Pair(_beyond(4), _beyond(3), 2),
     "session-links-blocked": Pair(_siblings(199), _siblings(198)),
@@ -502,6 +532,7 @@ CONDITIONS: dict[str, Pair] = {
     ),
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
+    "credit-not-renewed of a link that gave none": Pair(_never_hungry(990), _never_hungry(989)),
     "credit-exhausted from the attach": Pair(_starved(5_000), _starved(4_990)),
     "consumer-stuck over a link": Pair(_holding(30_000), _holding(29_990)),
     "consumer-stuck over a link from before": Pair(
@@ -513,6 +544,14 @@ CONDITIONS: dict[str, Pair] = {
     "message-unroutable as released": Pair(
         _outcome(RELEASED, RABBITMQ4), _outcome(ACCEPTED, RABBITMQ4)
     ),
+    "reply-missing to an attach": Pair(_unanswered_attach(5_001), _unanswered_attach(5_000)),
+    "reply-missing to an attach until its detach": Pair(
+        _unanswered_attach(5_001, detaches("C", 0)), _unanswered_attach(5_000, detaches("C", 0))
+    ),
+    "reply-missing to an attach for long": Pair(
+        _unanswered_attach(5_001, sender()[1]), _unanswered_attach(5_000, sender()[1])
+    ),
+    "reply-missing to a begin": Pair(_unanswered_begin(5_001), _unanswered_begin(5_000)),
     "publish-rejected by outcome": Pair(_outcome(REJECTED), _outcome(ACCEPTED)),
     "message-too-large for a link": Pair(_sized(101), _sized(100)),
     "frame-too-large for a peer": Pair(_framed(66_000), _framed(60_000)),
@@ -530,6 +569,16 @@ CONDITIONS: dict[str, Pair] = {
     "authentication-failed by sasl-outcome": Pair(_login(1), _login(0)),
     "connection-closed-by-broker with a condition": Pair(
         closed("amqp:internal-error"), closed(None)
+    ),
+    "closed-by-client with a condition of a close": Pair(
+        _left_by_client("close", "amqp:decode-error"), _left_by_client("close", None)
+    ),
+    "closed-by-client with a condition of an end": Pair(
+        _left_by_client("end", "amqp:decode-error"), _left_by_client("end", None)
+    ),
+    "closed-by-client with a condition of a detach": Pair(
+        _left_by_client("detach", "amqp:decode-error", handle=0),
+        _left_by_client("detach", None, handle=0),
     ),
     "connection-forced-closed with a condition": Pair(
         closed("amqp:connection:forced"), closed("amqp:internal-error")

@@ -104,6 +104,10 @@ def _connection_closed(code: int, text: str = "GONE", ids: str = "") -> str:
     return OPEN + refused(code, text, "S: connection.close", ids) + "C: connection.close-ok\n"
 
 
+def _closed_by_client(code: int) -> str:
+    return OPEN + f"C: connection.close reply_code={code} reply_text=BAD\nS: connection.close-ok\n"
+
+
 def _before_open(code: int, steps: int = 2, ids: str = "", text: str = "NO") -> str:
     """The broker closes a connection that is not open yet."""
     return opening(steps=steps) + refused(code, text, "S: connection.close", ids)
@@ -354,6 +358,7 @@ PAIRS: dict[str, Pair] = {
     # ends
     "channel-closed-by-broker": _refusal(404, "NOT_FOUND", 200),
     "connection-closed-by-broker": Pair(_connection_closed(501), _connection_closed(200)),
+    "closed-by-client": Pair(_closed_by_client(501), _closed_by_client(200)),
     "feature-deprecated": Pair(
         _connection_closed(541, "INTERNAL_ERROR - Feature `ram_node_type` is deprecated."),
         _connection_closed(541, "INTERNAL_ERROR - Feature `ram_node_type` is disabled."),

@@ -18,6 +18,8 @@ SEEN_IN: dict[str, str] = {
         "consumer-timed-out consumer-starved-after-timeout"
     ),
     "cases/consumer_hangs_midstream.pcap.gz": ("publishes-unreceived"),
+    "cases/closed_by_client.pcap.gz": "closed-by-client",
+    "cases/links_attached_again.pcap.gz": "credit-never-given",
     "cases/clock_set_back.pcapng.gz": "clock-set-back",
     "cases/caller_gone.pcap.gz": ("rpc-caller-gone"),
     "cases/consumer_left.pcap.gz": ("queue-abandoned"),

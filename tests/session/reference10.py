@@ -23,14 +23,18 @@ S5  The window of a side is the incoming-window that it said last. The least tha
 Links (rows of `links`)
 
 L1  A link is a name and the side that sends. The first attach begins it, that of the other side
-    joins it; one of a side that has it attached takes its place, and the old one is over.
+    joins it; one of a side that has it attached begins another, which has the name from then on.
+    The old one goes on by its handles; it is over where not both sides had attached it, or where
+    the handle is that of the old one.
 L2  A handle of a side means the link that the side attached with it last, until it detaches.
 L3  The first detach is that of the row; the error is the first that was said. A link is over when
     no side has it attached, or when its session is over.
 L4  The sender counts from its initial-delivery-count, or from a flow of its own; each delivery
     counts one. The receiver's flow sets the limit: delivery-count + link-credit; without
     delivery-count, and before any delivery, it counts from the initial one. What it gave before
-    the sender's count was known is granted once that is.
+    the sender's count was known is granted once that is. What is left at the end is negative if a
+    delivery began without credit; for half a second, and where times are not known, the limit
+    before a lower one allows it too.
 L5  Counts of a row are those at the end of the link. What is said later counts for the delivery.
 L6  Numbers that wait are not known of a session that was there while frames were missing: from a
     loss, or the beginning of a capture that begins late, to the next word of that side.
@@ -75,6 +79,9 @@ OUTCOMES = (
 )  # fmt: skip
 
 
+UNDER_WAY_NS = 500_000_000
+
+
 class Said(NamedTuple):
     """A performative of a side, with Python values; a state is (name, condition or None)."""
 
@@ -110,6 +117,10 @@ class Link:
     def __init__(self, name: str | None, sender: int, said: Said, session: Any) -> None:
         self.name, self.sender, self.session = name, sender, session
         self.attached: set[int] = set()
+        self.replaced = False
+        self.over = False
+        self.former: int | None = None
+        self.lowered_ns: int | None = None
         self.answered: set[int] = set()
         self.handles: list[int | None] = [None, None]
         self.began = said.packet if name is not None else None
@@ -133,8 +144,12 @@ class Link:
             self.most = max(self.most or 0, left)
             self.counts["credit_granted"] += 0 if was_known else left
 
-    def allow(self, limit: int) -> None:
+    def allow(self, limit: int, ts_ns: int | None) -> None:
         """The receiver says up to where the sender may count."""
+        if self.limit is not None and _apart(limit, self.limit) < 0:
+            if not self.under_way(ts_ns) or _apart(self.limit, self.former) > 0:
+                self.former = self.limit
+            self.lowered_ns = ts_ns
         before = self.used if self.limit is None else self.limit
         if before is not None:
             self.counts["credit_granted"] += max(_apart(limit, before), 0)
@@ -142,6 +157,27 @@ class Link:
         left = self.left()
         if left is not None:
             self.most = max(self.most or 0, left, 0)
+
+    def under_way(self, ts_ns: int | None) -> bool:
+        """True if what the limit before the last one allowed may still come."""
+        if self.former is None:
+            return False
+        known = ts_ns is not None and self.lowered_ns is not None
+        return not known or ts_ns - self.lowered_ns <= UNDER_WAY_NS
+
+    def use(self, ts_ns: int | None) -> None:
+        """One delivery more."""
+        if self.used is None:
+            return
+        before = self.left()
+        self.used = (self.used + 1) % 2**32
+        meant = self.under_way(ts_ns) and _apart(self.former, self.used) >= 0
+        self.over = self.over or (before is not None and before <= 0 and not meant)
+
+    def left_at_the_end(self) -> int | None:
+        """The same at the end, of a sender that kept to what it was allowed."""
+        left = self.left()
+        return left if left is None or self.over else max(left, 0)
 
     def left(self) -> int | None:
         """Credit that is left."""
@@ -279,10 +315,13 @@ class Conversation:
     def _attach(self, said: Said, session: Session) -> None:
         fields, side = said.fields, said.side
         sender = 1 - side if fields["role"] else side
-        link = next((one for one in session.links if one.row is None and one.name is not None
+        link = next((one for one in session.links if one.row is None and not one.replaced
+                     and one.name is not None
                      and (one.name, one.sender) == (fields["name"], sender)), None)  # fmt: skip
         if link is not None and side in link.attached:
-            self._link_over(link)
+            link.replaced = True
+            if len(link.answered) < 2 or link.handles[side] == fields["handle"]:
+                self._link_over(link)
             link = None
         if link is None:
             link = Link(fields["name"], sender, said, session)
@@ -294,7 +333,7 @@ class Conversation:
         if side == sender:
             link.begin(fields["initial_delivery_count"])
             if link.promised is not None:
-                link.allow(link.used + link.promised)
+                link.allow(link.used + link.promised, None)
 
     def _detach(self, said: Said, session: Session) -> None:
         self._cut(said.side, lambda at: at == (said.channel, said.fields["handle"]))
@@ -330,7 +369,7 @@ class Conversation:
         if count is None and link.counts["deliveries"] == 0:
             count, link.promised = link.used, fields["link_credit"]
         if count is not None:
-            link.allow(count + fields["link_credit"])
+            link.allow(count + fields["link_credit"], said.ts_ns)
 
     def _window(self, session: Session, side: int) -> None:
         """The room that a sender has for transfers, where it is known."""
@@ -403,8 +442,7 @@ class Conversation:
             return
         if link is not None:
             link.counts["deliveries"] += 1
-            if link.used is not None:
-                link.used = (link.used + 1) % 2**32
+            link.use(one.first.ts_ns)
         if one.id is None:
             one.over = True
             session.deliveries.append(one)
@@ -512,7 +550,8 @@ class Conversation:
             "detached_packet_number": link.detached.packet if link.detached else None,
             "unsettled_max": most if counted else None,
             "unsettled_end": waiting if counted else None,
-            "delivery_count": link.used, "credit_max": link.most, "credit_end": link.left(),
+            "delivery_count": link.used, "credit_max": link.most,
+            "credit_end": link.left_at_the_end(),
             "closed_by": by, "close_condition": link.error[0], "close_text": link.error[1],
             "suspended": not link.detached.fields.get("closed") if link.detached else None,
             **link.counts,

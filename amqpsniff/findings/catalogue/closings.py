@@ -48,6 +48,19 @@ CLOSINGS = (
          "All channels of the connection are gone.",
          "",
          _FRAMING),
+    Kind("closed-by-client", "error", "high",
+         "A client closed a connection, channel or link with an error",
+         "channel.close or connection.close from the client with a reply code of 300 or above, "
+         "other than 320; in AMQP 1.0 a close, end or detach of the client with an error, other "
+         "than amqp:connection:forced and amqp:link:detach-forced. The other side had not closed "
+         "it before.",
+         "The detail has the client's reason: 501 to 505, decode-error and framing-error say that "
+         "it could not read what the broker sent, or did not expect it. Look at the broker's last "
+         "frames before, and at the client's log. If the program gave code and text itself, the "
+         "reason is its own.",
+         "A program that closes with a code of its own choice when it has done its work. A proxy "
+         "that says to the broker that its client is gone.",
+         (*_FRAMING, "link-stolen", "credit-exceeded", "session-window-closed")),
     Kind("feature-deprecated", "error", "high",
          "The broker refused a feature that is deprecated",
          "connection.close 541 whose text says that a feature is deprecated: one that this "
@@ -146,12 +159,12 @@ CLOSINGS = (
     Kind("reconnect-loop", "error", "low",
          "A client connects again and again, and each time fails the same way",
          "Three or more connections of one client in a minute end with the same reason: an error "
-         "of the broker, a refused login, or TCP ended by the broker.",
+         "of the broker or of the client, a refused login, or TCP ended by the broker.",
          "Correct the first error of the series; let the client wait longer after each attempt.",
          "Many clients behind one address look like one unless their connections have names.",
          ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
           "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch",
-          "idle-connection-cut")),
+          "closed-by-client", "idle-connection-cut")),
     Kind("exclusive-queue-locked", "warning", "high",
          "An exclusive queue belongs to another connection",
          "The broker refused access to the queue with 405 RESOURCE_LOCKED. The detail names the "

@@ -10,4 +10,4 @@ BROKER_CLOSES = (
     "feature-not-implemented", "feature-deprecated",
 )  # fmt: skip
 
-CONNECTION_ENDS = (*BROKER_CLOSES, "disconnect-unclean")
+CONNECTION_ENDS = (*BROKER_CLOSES, "closed-by-client", "disconnect-unclean")

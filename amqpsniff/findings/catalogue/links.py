@@ -37,11 +37,13 @@ LINKS = (
          "Rolling restarts of a broker.",
          _DETACHES),
     Kind("link-stolen", "error", "high",
-         "Another consumer took over a link",
-         "A detach or end with amqp:link:stolen, or an attach of a name that is attached on the "
-         "session.",
-         "Give each consumer a link name of its own; with Event Hubs its own consumer group, or a "
-         "higher epoch. Two that retry at the same epoch throw each other out for ever.",
+         "A link was taken over by another one",
+         "A detach or end with amqp:link:stolen; or an attach of a name that the same side has "
+         "attached on the session, and does not detach within a second.",
+         "Give each link a name of its own; with Event Hubs each consumer its own consumer group, "
+         "or a higher epoch. Two that retry at the same epoch throw each other out for ever. Where "
+         "both links are of one client, its program attaches two of one name, or its library does "
+         "not detach the first.",
          "A hand-over that is meant, by epoch or after a failover."),
     Kind("link-limit-reached", "error", "high",
          "A client has more links or sessions than the broker allows",
@@ -72,14 +74,25 @@ LINKS = (
          "memory and disk, and slow confirms of replicated queues (RabbitMQ 4 stops giving credit "
          "at 170 unconfirmed). Of a consumer: give more credit, ahead of time."),
     Kind("credit-not-renewed", "error", "medium",
-         "A consumer stopped giving credit",
+         "A consumer stopped giving credit, or never gave any",
          "A consumer's credit was used up, all deliveries were settled, and for 10 s and ten times "
          "longer than usual came no flow with more, though the broker had more messages: it said "
          "so, or it had gone on at once each time before, or ten or more were published for the "
-         "queue since over ten seconds, and nobody got one.",
+         "queue since over ten seconds, and nobody got one. Or it gave none since its attach, "
+         "while as many were published.",
          "Find out why the client does not top up: a handler that hangs, a receive loop that "
-         "ended, a library that counts credit wrongly.",
+         "ended, a library that counts credit wrongly, or one that gives none by itself (Qpid "
+         "Proton with prefetch 0).",
          "A consumer that takes a certain number of messages and then rests."),
+    Kind("credit-never-given", "warning", "medium",
+         "A consumer attached a link and gave no credit",
+         "Both sides attached a link on which the client receives, and in 10 s or longer no flow "
+         "of the client gave credit. Links for tokens, management and replies, and of other "
+         "dynamic nodes, do not count.",
+         "Without credit the broker sends nothing, however many messages wait. Give credit: Qpid "
+         "Proton does by itself unless prefetch is 0, then the program has to call flow.",
+         "A program that asks for a message when it needs one, and did not yet.",
+         category="note"),
     Kind("credit-exceeded", "error", "high",
          "A sender sent more than its credit allows",
          "A delivery began when the receiver's last flow left no credit for it. Where that flow "

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""Errors with which a broker closes a connection or channel, and the frame that it objects to."""
+"""Errors with which a side closes a connection or channel, and the frame that it objects to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER, UNCLEAN
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Place, Rule, requires, where
@@ -21,7 +22,7 @@ from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import contribute, report_at
-from amqpsniff.spec import FIRST_ERROR_CODE
+from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
 """A queue in a reply text of RabbitMQ."""
@@ -36,9 +37,13 @@ _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
 
 
+_FORCED = 320
+"""CONNECTION_FORCED: somebody told the side to close."""
+
+
 @where(BY_BROKER)
 def _connection_closed(context: RuleContext) -> None:
-    if not is_first_close(context):
+    if not is_first_close(context, SERVER):
         return
     code = _code_of(context)
     _note_failure(context, context.session.close_text)
@@ -64,7 +69,7 @@ def _code_of(context: RuleContext) -> str:
     session = context.session
     code, method = session.close_code, session.close_method
     text = (session.close_text or "").lower()
-    if code == 320:
+    if code == _FORCED:
         return "connection-forced-closed"
     if code == 541 and _DEPRECATED.search(session.close_text or ""):
         return "feature-deprecated"
@@ -99,7 +104,7 @@ def _deprecated(context: RuleContext) -> str:
 
 @where(BY_BROKER)
 def _channel_closed(context: RuleContext) -> None:
-    if not is_first_close(context):
+    if not is_first_close(context, SERVER):
         return
     code, text = context.frame.reply_code, context.channel.close_text or ""
     _note_failure(context, context.channel.close_text)
@@ -114,6 +119,19 @@ def _queue_of(context: RuleContext, text: str) -> Key | None:
     """The queue that a broker's text names; None if it names none."""
     found = _QUEUE.search(text)
     return None if found is None else (client_of(context).server, found[2], found[1])
+
+
+def _closed_by_client(context: RuleContext) -> None:
+    """connection.close, channel.close: the client says an error."""
+    code = context.frame.reply_code
+    if context.frame.side != CLIENT or code == _FORCED or not is_first_close(context, CLIENT):
+        return
+    what = "connection" if context.channel is None else "channel"
+    closed: Any = context.session if context.channel is None else context.channel
+    objects = f"; it objects to {closed.close_method}" if closed.close_method else ""
+    said = reply_text(code, closed.close_text)
+    context.report("closed-by-client", f"the client closed the {what}: {said}{objects}")
+    context.memory["failure"] = f"the client said {said}"
 
 
 def _note_failure(context: RuleContext, text: str | None) -> None:
@@ -214,8 +232,8 @@ def _last_method(context: RuleContext) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def is_first_close(context: RuleContext) -> bool:
-    """True if the event is the close of the row, the broker's with an error code."""
+def is_first_close(context: RuleContext, side: int) -> bool:
+    """True if the event is the close of the row, that of a side with an error code."""
     closed = context.session if context.channel is None else context.channel
     number = (
         context.session.close_packet_number
@@ -223,15 +241,15 @@ def is_first_close(context: RuleContext) -> bool:
         else context.channel.closed_packet_number
     )
     return bool(
-        closed.closed_by == "server"
+        closed.closed_by == SIDES[side]
         and number == context.number
         and (closed.close_code or 0) >= FIRST_ERROR_CODE
     )
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection.close": (_connection_closed,),
-    "channel.close": (_channel_closed,),
+    "connection.close": (_connection_closed, _closed_by_client),
+    "channel.close": (_channel_closed, _closed_by_client),
     "connection.open-ok": (_opened,),
     "queue.declare": (_declared,),
     "connection.close-ok": (_ended,),

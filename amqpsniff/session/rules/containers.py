@@ -12,7 +12,14 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
-from amqpsniff.session.rules.links import UNAUTHORIZED, WINDOW, is_limit, reason_of
+from amqpsniff.session.rules.links import (
+    CONNECTION_FORCED,
+    UNAUTHORIZED,
+    WINDOW,
+    closed_by_client,
+    is_limit,
+    reason_of,
+)
 from amqpsniff.session.rules.occasions import SILENCES
 from amqpsniff.session.rules.opening import HANDSHAKE_GIVEN_UP_NS
 from amqpsniff.session.rules.peers import began_ns, client_of, end_ns, ender, handshake
@@ -31,10 +38,9 @@ _SIDES = ("client", "broker")
 _CODES = {1: "refused it", 2: "had an error", 3: "had an error that stays", 4: "was not ready"}
 """Meanings of the codes of sasl-outcome (§5.3.3.6)."""
 
-_FORCED = "amqp:connection:forced"
 _FORCED_TEXT = "connection forced"
-"""The error of a close that an operator or a shutdown asked for. RabbitMQ 4 sends
-amqp:internal-error, whose description begins so."""
+"""How a close that an operator or a shutdown asked for is described. RabbitMQ 4 sends
+amqp:internal-error with it."""
 _IDLE = ("idle", "inactive", "timeout")
 
 
@@ -119,7 +125,7 @@ def closed(context: RuleContext) -> None:
     condition, description = found.condition, found.description
     said = reason_of(condition, description)
     words = (description or "").lower()
-    if any(word in words for word in _IDLE) and condition != _FORCED:
+    if any(word in words for word in _IDLE) and condition != CONNECTION_FORCED:
         context.memory["silent"] = _SIDES[1 - side]
         silence = _silence_ns(context, 1 - side)
         detail = f"the {_SIDES[side]} closed the connection: {said}"
@@ -127,6 +133,8 @@ def closed(context: RuleContext) -> None:
             detail += f"; nothing from the {_SIDES[1 - side]} for {duration(silence)}"
         context.report("heartbeat-missed", detail)
     if side != SERVER:
+        if "silent" not in context.memory:
+            closed_by_client(context, "the connection", condition, description)
         return
     context.memory["failure"] = said
     if condition == UNAUTHORIZED and context.session.handshake.get("connection.open-ok") is None:
@@ -136,7 +144,7 @@ def closed(context: RuleContext) -> None:
         context.report("link-limit-reached", said)
     elif condition == WINDOW:
         context.report("session-window-violated", f"the broker closed the connection: {said}")
-    elif condition == _FORCED or words.startswith(_FORCED_TEXT):
+    elif condition == CONNECTION_FORCED or words.startswith(_FORCED_TEXT):
         context.report("connection-forced-closed", said)
     elif "silent" not in context.memory:
         context.report("connection-closed-by-broker", said)

@@ -9,7 +9,7 @@ from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.links import is_service, link_text
 from amqpsniff.session.rules.stuck_consumers import NEVER_ACKNOWLEDGED
 from amqpsniff.units import count, duration
 
@@ -72,6 +72,11 @@ def judge_link(context: RuleContext) -> None:
         )
     if link.whole:
         _waited(context, link, now_ns)
+    waited = gave_none(context, link, now_ns)
+    if waited >= RENEWED_NS:
+        detail = f"{link_text(link)}, attached for {duration(waited)}"
+        number, ts_ns = link.attached_number, link.attached_ns
+        context.report("credit-never-given", detail, number=number, ts_ns=ts_ns)
     context.withdraw("credit-not-renewed", context.channel)
     for code, detail, number, ts_ns in _stopped(context, link, now_ns):
         context.report(code, detail, number=number, ts_ns=ts_ns)
@@ -171,6 +176,15 @@ def lacks_credit(context: RuleContext, link: Any, now_ns: int, times: int = RENE
     """True if a consumer's link has had no credit for long, as a multiple of what is usual."""
     quiet, usual = _times(link, now_ns)
     return _is_empty(context, link) and quiet >= max(RENEWED_NS, times * usual)
+
+
+def gave_none(context: RuleContext, link: Any, now_ns: int) -> int:
+    """How long a consumer's link is attached, if it has never given credit in that time; else 0."""
+    gave = link.credit.granted or link.promised > 0 or link.deliveries
+    if gave or link.sends or not link.whole or link.refused or is_service(link):
+        return 0
+    known = link.answered_ns != NULL and context.certain
+    return max(now_ns - link.answered_ns, 0) if known else 0
 
 
 def has_more(link: Any) -> bool:

@@ -191,7 +191,7 @@ def judge_unblocked(
     if count > 1:
         detail += f", {number_of(count, 'connection')} blocked at that time"
     report_at(context, place, "connection-blocked", detail, variant=variant)
-    finding = context.log.find("connection-blocked", place.connection_id, variant)
+    finding = context.log.find("connection-blocked", place.connection_id, variant=variant)
     if finding is not None:
         finding.until_ns = over_ns
 

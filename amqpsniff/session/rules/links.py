@@ -11,14 +11,16 @@ from typing import Any
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, names_text, number_of
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
+from amqpsniff.spec import SIDES
 from amqpsniff.units import count, duration
 
 ATTACHED_NS = SECOND_NS
-"""Time after its attach within which a broker that detaches an unused link refuses it."""
+"""Time after its attach within which a broker that detaches an unused link refuses it, and after
+the attach of a name within which a side that detaches its link before puts one in its place."""
 
 LOOP = 5
 LOOP_NS = 60 * SECOND_NS
@@ -27,6 +29,8 @@ LOOP_NS = 60 * SECOND_NS
 WINDOW = "amqp:session:window-violation"
 STOLEN = "amqp:link:stolen"
 DETACH_FORCED = "amqp:link:detach-forced"
+CONNECTION_FORCED = "amqp:connection:forced"
+FORCED = (CONNECTION_FORCED, DETACH_FORCED)
 DELETED = "amqp:resource-deleted"
 TOO_LARGE = "amqp:link:message-size-exceeded"
 UNAUTHORIZED = "amqp:unauthorized-access"
@@ -35,12 +39,18 @@ _COUNTED = ("link", "handle", "session", "channel")
 _TOO_MANY = ("max", "limit", "too many", "exceed", "reached", "above")
 """Errors of too many links or sessions, and words of which their descriptions have some."""
 
+_SERVICES = ("$cbs", "$management", "/management")
+"""Ends of addresses of nodes of the broker itself."""
+
 MAX_SAID = 200
 """Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
 
 TOO_LARGE_SENT = "sent too large"
 """Name in `RuleContext.memory` of the sessions on which the client sent a message larger than its
 link takes, by number and incarnation."""
+
+TAKEN = "links whose name was attached again"
+"""Name in `RuleContext.memory` of those that go on: the side, the words, packet and time."""
 
 _UNATTACHED = "amqp:session:unattached-handle"
 
@@ -49,8 +59,8 @@ _TOKEN = ("token", "expired", "cbs")
 `RenewToken`."""
 
 
-def link_text(link: Any) -> str:
-    """A link for a person: its name, and where it leads."""
+def link_text(link: Any, to: str | None = None) -> str:
+    """A link for a person: its name, and where it leads; `to`: where a message on it goes."""
     if link.name is None:
         return "a link attached before the capture"
     name = f"link '{link.name}'"
@@ -59,8 +69,10 @@ def link_text(link: Any) -> str:
         return f"{name} to the transaction coordinator"
     if address is None and link.address is not None:
         address = link.address.text
+    if address is None and link.sends:
+        return f"{name} to any address" if to is None else f"{name}, sent to '{to}'"
     if address is None:
-        return f"{name} to any address" if link.sends else name
+        return name
     return f"{name} {'to' if link.sends else 'from'} '{address}'"
 
 
@@ -77,6 +89,14 @@ def is_limit(condition: str | None, description: str | None) -> bool:
     words = (description or "").lower()
     counted = any(word in words for word in _COUNTED)
     return condition in _LIMITS and counted and any(word in words for word in _TOO_MANY)
+
+
+def is_service(link: Any) -> bool:
+    """True if a link leads to no queue: to a coordinator, for tokens, management or replies."""
+    if link is None or link.address is None:
+        return link is not None and link.coordinator
+    text = link.address.text
+    return bool(link.coordinator or link.dynamic or text.endswith(_SERVICES))
 
 
 def attached(context: RuleContext) -> None:
@@ -115,9 +135,13 @@ def report_too_large(context: RuleContext, detail: str) -> None:
 def detached(context: RuleContext) -> None:
     """link-detached: why the broker detached a link, or refused it."""
     link, found = context.facts["link"], context.facts["found"]
-    if context.facts["side"] != SERVER or found.condition is None:
-        return
     condition, description = found.condition, found.description
+    if condition is None:
+        return
+    if context.facts["side"] != SERVER:
+        if link.closed_by == SIDES[CLIENT]:
+            closed_by_client(context, link_text(link), condition, description)
+        return
     said = f"{link_text(link)}: {reason_of(condition, description)}"
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
@@ -162,6 +186,16 @@ def _held(link: Any) -> str:
     return f"; {number_of(link.unsettled, 'delivery was', 'deliveries were')} not settled"
 
 
+def closed_by_client(
+    context: RuleContext, what: str, condition: str, description: str | None
+) -> None:
+    """Report that the client closed something with an error, unless it was told to."""
+    if condition not in FORCED:
+        said = reason_of(condition, description)
+        context.report("closed-by-client", f"the client closed {what}: {said}")
+        context.memory["failure"] = f"the client said {said}"
+
+
 def open_links(context: RuleContext) -> list[Any]:
     """Links of the connection that are not over."""
     channels = [slot.channel for slot in context.session.slots()]
@@ -201,22 +235,40 @@ def judge_loop(
         report_at(context, here, "link-reattach-loop", detail, LOOP, channel=channel)
 
 
-def stolen(context: RuleContext) -> None:
+def taken(context: RuleContext) -> None:
     """link-taken: a side attached a name that it had attached."""
-    link = context.facts["link"]
+    link, side = context.facts["link"], context.facts["side"]
     if not context.certain:
         return
-    side = "the client" if context.facts["side"] == CLIENT else "the broker"
-    first = in_packet(link.attached_number)
-    context.report("link-stolen", f"{side} attached {link_text(link)} again, attached{first}")
+    who = ("the client", "the broker")[side]
+    detail = f"{who} attached {link_text(link)} again{in_packet(context.number)}, on the session "
+    detail += f"where it had attached it{in_packet(link.attached_number)}: both links are its own"
+    context.memory.setdefault(TAKEN, {})[link] = (side, detail, context.number, context.ts_ns)
+    context.report_provisional("link-stolen", detail, context.number, context.ts_ns, absent=False)
+
+
+@requires(TAKEN)
+def judge_taken(context: RuleContext) -> None:
+    """link-ends: a name was attached again, and the link before was not detached with that."""
+    link = context.facts["link"]
+    side, detail, number, ts_ns = context.memory[TAKEN].pop(link, (None, "", None, None))
+    if side is None:
+        return
+    context.withdraw("link-stolen", context.channel, number)
+    known = link.closed_by == SIDES[side] and ts_ns is not None and link.detached_ns > 0
+    if not known or link.detached_ns - ts_ns > ATTACHED_NS:
+        context.report("link-stolen", detail, number=number, ts_ns=ts_ns)
 
 
 def session_ended(context: RuleContext) -> None:
     """session-ended: the broker ended a session with an error."""
     found = context.facts["found"]
-    if context.facts["side"] != SERVER or found.condition is None:
-        return
     condition, description = found.condition, found.description
+    if condition is None:
+        return
+    if context.facts["side"] != SERVER:
+        closed_by_client(context, "the session", condition, description)
+        return
     said = reason_of(condition, description)
     context.memory["failure"] = said
     links = list(context.facts["of"].links.values())
@@ -252,6 +304,7 @@ def _just_refused(context: RuleContext) -> bool:
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "link-attached": (attached,),
     "link-detached": (detached,),
-    "link-taken": (stolen,),
+    "link-taken": (taken,),
+    "link-ends": (judge_taken,),
     "session-ended": (session_ended,),
 }

@@ -155,18 +155,14 @@ def unprotected(context: RuleContext) -> None:
     times: MessageTimes = channel.times
     if channel.mode or not (channel.known and channel.published and context.certain):
         return
+    code, count = "publishes-unprotected", channel.published
     first, last = times.first_publish_number, times.last_publish_number
-    detail = ""
-    if context.log.has_room("publishes-unprotected"):  # not shown without a place
-        detail = f"{number_of(channel.published, 'message')} in {packets_text(first, last)}"
-    context.report(
-        "publishes-unprotected",
-        detail,
-        number=first,
-        ts_ns=times.first_publish_ns,
-        count=channel.published,
-        last=last,
-    )
+    since_ns = times.first_publish_ns
+    context.report(code, "", number=first, ts_ns=since_ns, count=count, last=last)
+    known = context.log.find(code, context.session.connection.name()[0], channel.number)
+    if known is not None:  # of every channel of that number
+        packets = packets_text(known.packet_number, known.last_packet_number)
+        known.detail = f"{number_of(known.count, 'message')} in {packets}"
 
 
 def unconfirmed(channel: Any) -> list[Any]:

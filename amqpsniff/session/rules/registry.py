@@ -127,6 +127,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     message_size.AMQP10_RULES,
     publishing.AMQP10_RULES,
     prefetch.AMQP10_RULES,
+    slow_requests.AMQP10_RULES,
     rpc.AMQP10_RULES,
     churn.AMQP10_RULES,
     unattended.AMQP10_RULES,

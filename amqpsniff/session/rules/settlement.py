@@ -17,6 +17,7 @@ from amqpsniff.session.rules.format import (
 from amqpsniff.session.rules.links import (
     TOO_LARGE,
     TOO_LARGE_SENT,
+    is_service,
     link_text,
     open_links,
     place_of,
@@ -50,9 +51,6 @@ _LOCKS = ("com.microsoft:message-lock-lost", "com.microsoft:session-lock-lost")
 _TRANSACTION = "amqp:transaction:"
 """Conditions of what a coordinator refuses, also where its attach was not captured."""
 
-_SERVICES = ("$cbs", "$management", "/management")
-"""Ends of addresses of nodes of the broker itself."""
-
 _STATUS = re.compile(rb'"status-?[cC]ode":(\d{3})[,}]')
 _REFUSED = 400
 
@@ -60,7 +58,7 @@ _REFUSED = 400
 def _what(transferred: Any) -> str:
     """A delivery in words."""
     link = transferred.link
-    name = "" if link is None else f" of {link_text(link)}"
+    name = "" if link is None else f" of {link_text(link, transferred.address)}"
     packet = in_packet(transferred.entry.packet_number)
     return f"delivery {transferred.delivery_id}{name}{packet}"
 
@@ -152,16 +150,8 @@ def left(context: RuleContext) -> None:
                 "outcome-not-settled", detail, number=first, ts_ns=ts_ns, count=len(said)
             )
         open_ones = [one for one in some if not one.state]
-        if open_ones and closed_by and not _is_service(link):
+        if open_ones and closed_by and not is_service(link):
             _in_doubt(context, side, link, open_ones, closed_by)
-
-
-def _is_service(link: Any) -> bool:
-    """True if a link leads to no queue: to a coordinator, for tokens, management or replies."""
-    if link is None or link.address is None:
-        return link is not None and link.coordinator
-    text = link.address.text
-    return bool(link.coordinator or link.dynamic or text.endswith(_SERVICES))
 
 
 def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], closed_by: str) -> None:
@@ -184,7 +174,7 @@ def presettled(context: RuleContext) -> None:
     link = context.facts["link"]
     lossy = link.address is None and context.session.has_loss
     unknown = link.name is None or lossy  # its attach says where it leads
-    if not link.presettled or link.presettled != link.deliveries or unknown or _is_service(link):
+    if not link.presettled or link.presettled != link.deliveries or unknown or is_service(link):
         return
     code = "publishes-unprotected" if link.sends else "automatic-acknowledgement"
     what = number_of(link.presettled, "message")
@@ -195,14 +185,14 @@ def presettled(context: RuleContext) -> None:
 
 def _received(link: Any) -> int:
     """Deliveries of a link that are work of the client's."""
-    return 0 if link.sends or _is_service(link) else int(link.deliveries)
+    return 0 if link.sends or is_service(link) else int(link.deliveries)
 
 
 @where(DELIVERED)
 def worked(context: RuleContext) -> None:
     """link-ends: how a consumer's link went: rejected, or with credit one by one."""
     link = context.facts["link"]
-    if link.sends or _is_service(link):
+    if link.sends or is_service(link):
         return
     context.memory["worked"] = context.memory.get("worked", 0) + _received(link)
     number, ts_ns = link.first_number, link.first_ns

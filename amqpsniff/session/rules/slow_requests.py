@@ -1,4 +1,5 @@
-"""Synchronous methods that wait long for the broker's answer, or in vain."""
+"""Synchronous methods that wait long for the broker's answer, or in vain; in AMQP 1.0 what a client
+begins and attaches."""
 
 from __future__ import annotations
 
@@ -8,10 +9,13 @@ from operator import itemgetter
 from typing import Any
 
 from amqpsniff.null import NULL
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.flow_control import was_blocked
+from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import LASTED, MISSING_NS, SLOW_NS, WAITING
+from amqpsniff.session.rules.peers import end_ns
 from amqpsniff.session.rules.provisional import MAX_CHECKED
 from amqpsniff.units import duration
 
@@ -153,8 +157,51 @@ def judge_blocking(context: RuleContext) -> None:
     context.report("synchronous-waiting", detail, number=waited.number, ts_ns=waited.ts_ns)
 
 
+def judge_attach(context: RuleContext) -> None:
+    """link-attached, link-ends: an attach of the client that was answered late, or never."""
+    link = context.facts["link"]
+    if link.first_side == CLIENT and link.attached_ns != NULL and context.certain:
+        late = link.answered_ns != NULL
+        if not late or "side" in context.facts:  # it is told once
+            at_ns = link.answered_ns if late else _end_ns(context)
+            place = link.attached_number, link.attached_ns
+            _report_unanswered(context, f"attach of {link_text(link)}", late, at_ns, *place)
+
+
+def judge_begin(context: RuleContext) -> None:
+    """channel-ends: a session that the broker did not begin."""
+    channel = context.channel
+    began_ns = channel.opened_ns
+    if channel.known and channel.amqp10.server_channel < 0 and began_ns != NULL and context.certain:
+        place = channel.opened_number, began_ns
+        _report_unanswered(context, "begin", False, _end_ns(context), *place)
+
+
+def _end_ns(context: RuleContext) -> int:
+    """The time of the event, or of the end of its session or connection."""
+    session, channel = context.session, context.channel
+    now_ns = context.ts_ns or channel.end_ns or session.close_ns or end_ns(context)
+    return int(now_ns or 0)
+
+
+def _report_unanswered(
+    context: RuleContext, what: str, late: bool, at_ns: int, number: int, ts_ns: int
+) -> None:
+    waited = at_ns - ts_ns
+    if waited > MISSING_NS:
+        how = "was answered after" if late else "had no answer in"
+        detail = f"{what} {how} {duration(waited)}"
+        context.report("reply-missing", detail, number=number, ts_ns=ts_ns)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "replied": (judge_answer,),
     "connection-waits": (watch_missing,),
     "connection-ends": (judge_missing, judge_slow, judge_blocking),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "link-attached": (judge_attach,),
+    "link-ends": (judge_attach,),
+    "channel-ends": (judge_begin,),
 }

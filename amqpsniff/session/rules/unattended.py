@@ -21,7 +21,13 @@ from amqpsniff.session.method_frame import read, read_reason
 from amqpsniff.session.routes import known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
-from amqpsniff.session.rules.credit import RENEWED_TIMES, has_more, lacks_credit
+from amqpsniff.session.rules.credit import (
+    RENEWED_NS,
+    RENEWED_TIMES,
+    gave_none,
+    has_more,
+    lacks_credit,
+)
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import BY_BROKER, CONSUMES, EXCLUSIVE, EXTENDED, SINCE
@@ -241,14 +247,18 @@ def starved(context: RuleContext) -> None:
         name = None if queue is None else queue.queue
         contribute(context, judge_received, queue_key(context, "")[0], name, link.last_ns)
     now_ns, times = context.ts_ns or end_ns(context) or 0, RENEWED_TIMES if link.flows > 1 else 1
-    if not lacks_credit(context, link, now_ns, times) or has_more(link) or queue is None:
-        return
-    if link.unsettled == 0 and queue.queue:
+    never = gave_none(context, link, now_ns) >= RENEWED_NS
+    lacks = lacks_credit(context, link, now_ns, times) and not has_more(link)
+    if (never or lacks) and queue is not None and queue.queue and link.unsettled == 0:
         credit = link.credit
         server = queue_key(context, "")[0]
-        words = f"{link_text(link)}: no credit after "
-        words += number_of(link.deliveries, "delivery", "deliveries")
-        place = context.place_of(credit.empty_number, credit.empty_ns)
+        words = f"{link_text(link)}: no credit "
+        if never:
+            words += "since its attach"
+            place = context.place_of(link.attached_number, link.attached_ns)
+        else:
+            words += f"after {number_of(link.deliveries, 'delivery', 'deliveries')}"
+            place = context.place_of(credit.empty_number, credit.empty_ns)
         contribute(
             context, judge_starved, server, queue.queue, words, context.channel.number, place
         )

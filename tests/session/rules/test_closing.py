@@ -343,6 +343,29 @@ def test_what_a_close_means(before: int, close: tuple[int, str, int], code: str)
     assert [row["code"] for row in rows] == [code]
 
 
+@pytest.mark.parametrize(("what", "detail"), [
+    ("C: connection.close reply_code=501 reply_text=no", "the client closed the connection: 501 no"),
+    ("C1: channel.close reply_code=406 reply_text=no", "the client closed the channel: 406 no"),
+    ("C1: channel.close reply_code=541",
+     "the client closed the channel: 541 INTERNAL_ERROR, no reason given"),
+    ("C: connection.close reply_code=501 reply_text=no class_id=60 method_id=60",
+     "the client closed the connection: 501 no; it objects to basic.deliver"),
+    ("C: connection.close reply_code=200 reply_text=error", None),
+    ("C: connection.close reply_code=0 reply_text=error", None),
+    ("C: connection.close reply_code=320 reply_text=stop", None),
+    ("S1: channel.close reply_code=404\nC1: channel.close reply_code=501", None),
+])  # fmt: skip
+def test_errors_that_the_client_says(what: str, detail: str | None) -> None:
+    rows = told(OPEN + what, "closed-by-client")
+    assert [row["detail"] for row in rows] == ([detail] if detail else [])
+
+
+def test_a_client_that_closes_with_an_error_again_and_again() -> None:
+    close = "c{n}.C: connection.close reply_code=501 reply_text=BAD\nc{n}.S: connection.close-ok\n"
+    row = one(several("c{n}.handshake user=joe\n" + close, 3), "reconnect-loop")
+    assert row["detail"].endswith("ended with: the client said 501 BAD")
+
+
 def test_closes_that_only_look_like_those_of_a_channel() -> None:
     """By their code, and as the first that is said."""
     text = OPEN + "C1: basic.publish | body=1 user_id=x\n"

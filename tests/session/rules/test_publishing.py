@@ -119,6 +119,16 @@ def test_unprotected() -> None:
     ]
 
 
+def test_unprotected_on_a_channel_that_is_opened_again() -> None:
+    """The finding of a channel number speaks of all its channels."""
+    again = "C1: channel.close\nS1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
+    script = OPEN + "[p1] C1: basic.publish\n" + again + "[p2] C1: basic.publish\n" + again
+    script += "[p3] C1: basic.publish\n"
+    assert said(script, "publishes-unprotected") == [
+        "publishes-unprotected p1 1 x3: 3 messages in packets p1 to p3"
+    ]
+
+
 def test_protected_or_not_known() -> None:
     for script in (
         CONFIRMING + "C1: basic.publish",

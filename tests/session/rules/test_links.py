@@ -1,0 +1,167 @@
+"""Links of AMQP 1.0: names that are attached again, credit, what a client closes with an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from tests.amqp10 import EMPTY, composite, error, frame, message, source, target
+from tests.conftest import CAPTURES
+from tests.findings.cases import packets_of
+from tests.findings.pairs_of_links import (
+    RABBITMQ4,
+    RELEASED,
+    detaches,
+    give,
+    opening,
+    receiver,
+    said,
+    sender,
+    sends,
+    settles,
+)
+from tests.session.rules.telling import told_of
+
+CASE = CAPTURES / "cases/links_attached_again.pcap.gz"
+
+
+def _told(*steps: Any, code: str) -> list[str]:
+    return [row["detail"] for row in told_of(packets_of(said(*steps)), code)]
+
+
+def _again(handle: int) -> list[Any]:
+    return [
+        ("C", frame("attach", name="in", handle=handle, role=True, target=target(),
+                    source=source("q"))),
+        ("S", frame("attach", name="in", handle=handle, role=False, source=source("q"),
+                    target=target(), initial_delivery_count=0)),
+    ]  # fmt: skip
+
+
+def _links(name: str) -> list[dict[str, Any]]:
+    rows = amqpsniff.open(str(CASE)).table("links").to_pylist()
+    return [row for row in rows if row["link"] == name]
+
+
+def test_a_link_whose_name_is_attached_again_goes_on() -> None:
+    first, second = _links("det-rcv")
+    assert (first["closed_by"], first["suspended"], first["deliveries"]) == ("client", True, 2)
+    assert first["detached_packet_number"] == second["attached_packet_number"]
+    assert first["end_ns"] == second["start_ns"]
+    assert second["deliveries"] == 1
+    assert [row["closed_by"] for row in _links("twin")] == ["client", "client"]
+    assert all(row["end_ns"] for row in _links("twin"))
+
+
+def test_credit_that_was_lowered_while_deliveries_were_under_way() -> None:
+    (hangs,) = _links("hang-rcv")
+    assert (hangs["deliveries"], hangs["credit_end"]) == (4, 0)
+
+
+def test_two_links_of_one_name_are_those_of_one_client() -> None:
+    """The one that Proton attaches before it detaches the other of its name takes nothing over."""
+    (stolen,) = (row for row in amqpsniff.open(str(CASE)).findings() if row.code == "link-stolen")
+    assert stolen.detail.startswith("the client attached link 'twin' from '/queues/u.a' again in")
+    assert stolen.detail.endswith("both links are its own")
+    (closed,) = (row for row in amqpsniff.open(str(CASE)).findings()
+                 if row.code == "closed-by-client")  # fmt: skip
+    assert closed.detail == (
+        "the client closed the connection: amqp:invalid-field: link name already attached: twin"
+    )
+    assert closed.cause_code == "link-stolen"
+
+
+@pytest.mark.parametrize(("wait", "is_told"), [(999, False), (1001, True)])
+def test_who_detaches_the_old_link_soon_puts_another_in_its_place(wait: int, is_told: bool) -> None:
+    old = (*detaches("C", 1), wait)
+    steps = opening(), receiver(), _again(2), old, detaches("S", 1)
+    assert bool(_told(*steps, code="link-stolen")) is is_told
+
+
+def test_a_handle_that_is_used_again_ends_the_link_before() -> None:
+    assert _told(opening(), receiver(), _again(1), code="link-stolen")
+
+
+def test_consumers_that_never_give_credit() -> None:
+    assert [
+        row.detail
+        for row in amqpsniff.open(str(CASE)).findings()
+        if row.code == "credit-never-given"
+    ] == ["link 'nc-rcv' from '/queues/u.a', attached for 12.0 s"]
+
+
+@pytest.mark.parametrize("link", [
+    receiver(credit=0, address="$cbs"),
+    receiver(credit=0, address="queue/$management"),
+    receiver(credit=1),
+    [*receiver(credit=0), (*give("C", 1, 0, handle=1), 9_000)],
+    sender(credit=0),
+])  # fmt: skip
+def test_links_that_need_no_credit_or_get_it(link: list[Any]) -> None:
+    later = ("C", frame("flow", incoming_window=9, next_outgoing_id=0, outgoing_window=9), 11_000)
+    assert not _told(opening(), link, later, code="credit-never-given")
+
+
+def test_links_to_dynamic_nodes_need_no_credit() -> None:
+    wanted = frame("attach", name="in", handle=1, role=True, target=target(),
+                   source=composite("source", dynamic=True))  # fmt: skip
+    given = frame("attach", name="in", handle=1, role=False, target=target(),
+                  source=composite("source", address="tmp", dynamic=True),
+                  initial_delivery_count=0)  # fmt: skip
+    later = ("C", frame("flow", incoming_window=9, next_outgoing_id=0, outgoing_window=9), 11_000)
+    assert not _told(opening(), ("C", wanted), ("S", given), later, code="credit-never-given")
+
+
+def test_a_link_to_any_address_says_where_the_message_went() -> None:
+    anonymous = [
+        ("C", frame("attach", name="out", handle=0, role=False, source=source(),
+                    target=composite("target"), initial_delivery_count=0)),
+        ("S", frame("attach", name="out", handle=0, role=True, source=source(),
+                    target=composite("target"))),
+        give("S", 9, 0),
+    ]  # fmt: skip
+    to = message(properties=composite("properties", to="/queues/none"))
+    steps = opening(RABBITMQ4), anonymous, sends("C", 0, payload=to), settles("S", 0, RELEASED)
+    (detail,) = _told(*steps, code="message-unroutable")
+    assert detail.startswith("delivery 0 of link 'out', sent to '/queues/none' in packet")
+
+
+@pytest.mark.parametrize("condition", ["amqp:connection:forced", "amqp:link:detach-forced"])
+def test_a_client_that_was_told_to_close(condition: str) -> None:
+    close = ("C", frame("close", error=error(condition, "maintenance")))
+    assert not _told(opening(), close, code="closed-by-client")
+
+
+@pytest.mark.parametrize(("steps", "owed"), [
+    ((opening(), sender()[0]), "the reply to attach of link 'out'"),
+    ((opening()[:-1],), "the reply to begin"),
+    ((opening(), sender()[0], receiver()[0]), "replies to 2 requests, attach of link 'out' first"),
+])  # fmt: skip
+def test_what_the_broker_owes(steps: tuple[Any, ...], owed: str) -> None:
+    engine = amqpsniff.Engine()
+    for packet in packets_of(said(*steps, ("C", EMPTY, 6_000))):
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    (row,) = engine.take("connections").to_pylist()
+    assert row["owed"].startswith(f"broker owes {owed} since 6.0")
+
+
+def test_a_client_that_only_answers() -> None:
+    """What the broker closed first, with the broker's error said again."""
+    wrong = error("amqp:not-found", "no such queue")
+    steps = [
+        opening(), sender(), detaches("S", 0, "amqp:not-found", "no such queue"),
+        ("C", frame("detach", handle=0, closed=True, error=wrong)),
+        ("S", frame("end", error=wrong)), ("C", frame("end", error=wrong)),
+        ("S", frame("close", error=wrong)), ("C", frame("close", error=wrong)),
+    ]  # fmt: skip
+    assert not _told(*steps, code="closed-by-client")
+
+
+def test_an_idle_time_out_of_the_client_is_a_missed_heartbeat() -> None:
+    late = error("amqp:resource-limit-exceeded", "local-idle-timeout expired")
+    steps = opening(), ("C", frame("close", error=late), 9_000)
+    assert _told(*steps, code="heartbeat-missed")
+    assert not _told(*steps, code="closed-by-client")
