@@ -26,9 +26,12 @@ HANDSHAKE = (
     Kind("not-amqp", "error", "high",
          "A client did not speak AMQP to an AMQP server",
          "The client's first bytes are those of another protocol (TLS, HTTP, MQTT, a proxy's "
-         "header), and the server answers with an AMQP protocol header.",
+         "header), and the server answers with an AMQP protocol header. Or the server answers so "
+         "to a client that sent the same header: a proxy between them sent something before it.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
-         "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
+         "or correct the scheme of its URI. If it is a proxy: switch off the PROXY protocol there "
+         "(HAProxy: send-proxy), or let the broker's listener expect it (RabbitMQ: "
+         "proxy_protocol)."),
     Kind("server-not-amqp", "error", "high",
          "A client spoke AMQP to a server that does not",
          "The client's first bytes are an AMQP protocol header, and the server answers with those "
