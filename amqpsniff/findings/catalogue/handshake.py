@@ -114,12 +114,14 @@ HANDSHAKE = (
          "Wireshark decodes them.",
          category="capture"),
     Kind("connection-silent", "info", "high",
-         "A TCP connection was opened and closed without speaking AMQP",
+         "A connection was opened and closed without a login",
          "A connection to the broker's port carried less than a protocol header from the client, "
          "and nothing from the broker. With TLS: the client finished the handshake, and sent "
-         "nothing behind it.",
-         "Health checks of load balancers do this, and each leaves a line in the broker's log; "
-         "let them speak AMQP, or filter their address out.",
+         "nothing behind it. Or the client sent its protocol header, and ended TCP when the broker "
+         "had answered connection.start, in less than a second.",
+         "Health checks of load balancers do this, and each leaves a line in the broker's log: "
+         "filter their address out. A client that is no health check, and leaves after "
+         "connection.start, has none of the login mechanisms that the broker offers.",
          "A snap length or lost packets can hide what the client sent.",
          category="note"),
     Kind("handshake-slow", "warning", "high",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import CAPTURES
 from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
+from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
 from tests.tcp.wire import ACK, FIN, RST, SYN, Talk
@@ -103,6 +105,39 @@ def test_a_client_that_says_nothing_until_the_server_ends_tcp() -> None:
     assert row["detail"] == (
         "the client connected and said nothing; the server ended TCP after 10.0 s"
     )
+
+
+ASKED = "hello\nS: connection.start version_minor=9 mechanisms=PLAIN\n"
+
+
+@pytest.mark.parametrize("end", ["RST C", "FIN C\nFIN S"])
+def test_clients_that_leave_without_a_login(end: str) -> None:
+    row = one(ASKED + end, "connection-silent")
+    assert row["detail"] == (
+        "the client sent a protocol header and left 1.00 ms after the broker's connection.start, "
+        "which offers the login mechanisms PLAIN"
+    )
+    assert not told(ASKED + end, "disconnect-unclean")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ASKED + "FIN S\nFIN C",
+        ASKED + "@+998ms RST C",
+        ASKED + "C: connection.start-ok mechanism=PLAIN\nRST C",
+        "midstream\nS: connection.start version_minor=9\nRST C",
+    ],
+)
+def test_clients_that_begin_to_log_in_or_wait(text: str) -> None:
+    assert not told(text, "connection-silent")
+
+
+def test_health_checks_do_not_hide_what_failed() -> None:
+    rows = of_capture(CAPTURES / "cases" / "haproxy_backend.pcap.gz")
+    (row,) = (row for row in rows if row["code"] == "connection-silent")
+    assert (row["count"], row["packet_number"]) == (3, 6)
+    assert "disconnect-unclean" not in {row["code"] for row in rows}
 
 
 def test_connections_that_are_refused_elsewhere_or_open() -> None:
