@@ -148,9 +148,11 @@ HANDSHAKE = (
          "authentication_failure_close. In AMQP 1.0: sasl-outcome with another code than 0, or a "
          "close with amqp:unauthorized-access before open.",
          "Check user, password and mechanism; by default the account guest works from the "
-         "broker's own host only. The broker's log has the exact reason.",
+         "broker's own host only. The broker's log has the exact reason. Where the user had "
+         "logged in from there before, the password or the account was changed since then.",
          "Without the close method or a sasl-outcome, a crash of the client or broker during login "
-         "looks the same."),
+         "looks the same.",
+         ("connection-forced-closed",)),
     Kind("vhost-refused", "error", "high",
          "The virtual host does not exist or the user may not use it",
          "The broker answered connection.open with connection.close 530 that names the virtual "
@@ -158,7 +160,8 @@ HANDSHAKE = (
          "vhost:, as RabbitMQ does.",
          "Correct the name (in a URI the default virtual host `/` is written %2F), or give the "
          "user permissions on it. In AMQP 1.0 the broker's log has the reason.",
-         "Without an answer, a broker that dies at that moment looks the same."),
+         "Without an answer, a broker that dies at that moment looks the same.",
+         ("connection-forced-closed",)),
     Kind("tuning-rejected", "error", "high",
          "The broker refused the client's channel or frame limits",
          "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "

@@ -124,7 +124,7 @@ def test_clients_that_leave_without_a_login(end: str) -> None:
     "text",
     [
         ASKED + "FIN S\nFIN C",
-        ASKED + "@+998ms RST C",
+        ASKED + "@+999ms RST C",
         ASKED + "C: connection.start-ok mechanism=PLAIN\nRST C",
         "midstream\nS: connection.start version_minor=9\nRST C",
     ],
