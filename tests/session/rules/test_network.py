@@ -78,6 +78,7 @@ def test_one_side_only() -> None:
         "out"
     )
     assert not told_of(packets, "capture-inconclusive")
+    assert not told_of(client, "tcp-gap")
 
 
 def test_frames_in_holes() -> None:
