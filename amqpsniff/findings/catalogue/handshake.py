@@ -50,9 +50,10 @@ HANDSHAKE = (
          "certificate_expired, protocol_version.",
          "The sender of the alert refused what the other side sent. For bad_certificate, "
          "unknown_ca and certificate_unknown, check the other side's certificate chain and the "
-         "sender's list of authorities; for protocol_version and handshake_failure, compare "
-         "versions and ciphers; where the server had asked for the client's certificate, and for "
-         "certificate_required, give the client one that the server's authorities signed."),
+         "sender's list of authorities; for certificate_expired, renew the other side's "
+         "certificate, or set the sender's clock; for protocol_version and handshake_failure, "
+         "compare versions and ciphers; where the server had asked for the client's certificate, "
+         "and for certificate_required, give the client one that the server's authorities signed."),
     Kind("tls-alert-encrypted", "error", "medium",
          "A side ended the TLS handshake with an encrypted alert",
          "In TLS 1.3, all that a client sends encrypted after the server's certificate, or all "
