@@ -9,7 +9,7 @@ from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
-from tests.tcp.wire import ACK, FIN, RST, SYN, Talk
+from tests.tcp.wire import ACK, FIN, RST, SYN, Packet, Talk
 
 MS = 1_000_000
 
@@ -79,6 +79,38 @@ def test_one_side_only() -> None:
     )
     assert not told_of(packets, "capture-inconclusive")
     assert not told_of(client, "tcp-gap")
+
+
+LOGIN = """handshake client='{"product": "p"}'\nC1: channel.open\nS1: channel.open-ok"""
+
+
+def _translated(isn: int = 0, wait_ns: int = 9_000) -> list[Packet]:
+    """A connection, and each packet again with another address of the server."""
+    packets = spoken(LOGIN).packets
+    if isn:
+        other = Talk(step_ns=MS, isn=(isn, 2000)).hands()
+        for packet in Script(LOGIN).packets:
+            other.put(0 if packet.sender == "client" else 1, packet.octets)
+        copies = other.packets
+    else:
+        copies = packets
+    for packet in list(copies):
+        octets = packet.octets
+        at = 16 if octets[12:16] == b"\n\0\0\1" else 12
+        octets = octets[:at] + b"\xac\x11\0\2" + octets[at + 4 :]
+        packets.append(packet._replace(octets=octets, ts_ns=packet.ts_ns + wait_ns))
+    return sorted(packets, key=lambda packet: packet.ts_ns)
+
+
+def test_both_sides_of_address_translation() -> None:
+    (row,) = told_of(_translated(), "proxy-on-both-sides")
+    assert row["detail"] == (
+        "10.0.0.1:40000 to 10.0.0.2:5672 and 10.0.0.1:40000 to 172.17.0.2:5672 are one connection, "
+        "before and after address translation: client's port, first TCP sequence number and login "
+        "are the same"
+    )
+    assert not told_of(_translated(isn=77), "proxy-on-both-sides")
+    assert not told_of(_translated(wait_ns=1001 * MS), "proxy-on-both-sides")
 
 
 def test_frames_in_holes() -> None:
