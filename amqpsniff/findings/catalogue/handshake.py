@@ -150,7 +150,8 @@ HANDSHAKE = (
          "close with amqp:unauthorized-access before open.",
          "Check user, password and mechanism; by default the account guest works from the "
          "broker's own host only. The broker's log has the exact reason. Where the user had "
-         "logged in from there before, the password or the account was changed since then.",
+         "logged in from there before: the password or the account was changed since then, or one "
+         "of the programs there has a wrong one.",
          "Without the close method or a sasl-outcome, a crash of the client or broker during login "
          "looks the same.",
          ("connection-forced-closed",)),

@@ -143,7 +143,8 @@ def judge_deleted(
     context: RuleContext, server: str, what: str, name: str, number: int | None
 ) -> None:
     """The broker closed a connection because its virtual host or its user was deleted."""
-    remembered(context, "deleted", (server, what, name), list)[:] = [number]
+    packet: list[int | None] = remembered(context, "deleted", (server, what, name), list)
+    packet[:] = [number]
 
 
 def deletion_of(
@@ -171,7 +172,8 @@ def _note_accepted(context: RuleContext) -> None:
 
 def judge_accepted(context: RuleContext, client: Sequence[Any], ts_ns: int) -> None:
     """One more login that was accepted; the last one of a user from an address counts."""
-    remembered(context, "accepted", tuple(client), lambda: [0])[0] = ts_ns
+    latest: list[int] = remembered(context, "accepted", tuple(client), list)
+    latest[:] = [ts_ns]
     _, server, user = client
     context.shared.get("deleted", {}).pop((server, "user", user), None)
 
@@ -198,7 +200,7 @@ def judge_refused(
 ) -> None:
     """One more login of a user from an address that was refused.
 
-    Who guesses does not have the password of a user who logged in from there, and gives its
+    Who guesses does not have the password of an account that logged in from there, and gives its
     connections no name.
     """
     host, server, user = client
@@ -207,7 +209,7 @@ def judge_refused(
     was_accepted = ts_ns is not None and accepted_ns is not None
     if was_accepted:
         since = duration(max(0, ts_ns - accepted_ns))
-        words += f", a user who logged in from there until {since} before"
+        words += f", accepted from there until {since} before"
     cause = deletion_of(context, server, "user", user)
     report_at(context, here, "authentication-failed", f"{words}: {said}", cause=cause)
     if was_accepted:

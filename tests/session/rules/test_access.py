@@ -106,7 +106,7 @@ def test_a_password_that_was_changed() -> None:
     rows = told(text, "authentication-failed")
     assert len(rows) == 6
     assert rows[0]["detail"] == (
-        "user 'joe' from 10.0.0.1 in packet 13, a user who logged in from there until 1.00 s before:"
+        "user 'joe' from 10.0.0.1 in packet 13, accepted from there until 1.00 s before:"
         " 403 ACCESS_REFUSED"
     )
     assert not told(text, "password-guessing")
