@@ -293,7 +293,7 @@ def test_a_virtual_host_that_was_deleted() -> None:
 def test_a_user_that_was_deleted() -> None:
     (closed,) = _named("user_deleted", "connection-forced-closed")
     assert closed["detail"].endswith(
-        "; queues and messages are not deleted with it: create the user again with its permissions,"
+        "; queues and messages are not deleted with it: create the account again with its permissions,"
         " or let clients log in as another"
     )
     causes = {row["cause_packet_number"] for row in _named("user_deleted", "authentication-failed")}
