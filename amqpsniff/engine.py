@@ -408,6 +408,11 @@ class Stream:
         self.zero_windows, self.tls = (None, None), None
         self.starts = (0, 0)  # whoever gives bytes has a connection
 
+    @property
+    def holes(self) -> tuple[int, int]:
+        """How many holes there are, and the bytes in them."""
+        return sum(self.gaps), sum(self.lost_bytes)
+
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self.packets[way] += number != self.last_packet_number  # a call may come in pieces
         self._at(number, ts_ns)

@@ -372,9 +372,8 @@ class Pipeline:
         if not conversation.impaired:
             return
         totals.retransmissions += sum(conversation.retransmissions)
-        gaps = sum(conversation.gaps)
+        gaps, lost = conversation.holes
         if gaps:
-            lost = sum(conversation.lost_bytes)
             totals.gaps += gaps
             totals.lost_bytes += lost
             self._say_of("tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection)

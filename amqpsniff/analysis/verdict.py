@@ -117,7 +117,8 @@ def verdict(
     unread = {one.connection_id for one in found[_NOT_DECODED]}
     unseen = list(_unseen(found, len(unread), halves, packets, connections))
     end = [*_more(unseen), *_missing(found, numbers, connections)]
-    named = len({one.capture for findings in found.values() for one in findings}) > 1
+    captures = {one.capture for findings in found.values() for one in findings}
+    named = len(captures - {None}) > 1
     told: list[Case] = []
     sentences, mild = list(reported), "warning" if reported else None
     failed = bool(reported) or any(_failed(lead) for _, lead in leads)

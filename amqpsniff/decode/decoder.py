@@ -17,6 +17,7 @@ from cython.cimports.amqpsniff.decode.codes import (
     AWAIT_METHOD,
     NOT_AMQP,
     SEARCH,
+    START,
     UNIDENTIFIED,
     UNSUPPORTED_VERSION,
 )
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _AMQP10_HEADER, _SASL_HEADER = b"\0\1\0\0", b"AMQP\3\1\0\0"
+_BEFORE = (
+    "the broker answers the client's protocol header with the same, and so refuses bytes that came "
+    "before it, as a proxy between them sends with the PROXY protocol"
+)
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -447,6 +452,7 @@ class Decoder:
         conversation = client.connection.conversation
         unheard: cython.bint = client.lossy or server.lossy  # a login, perhaps, or a header
         refused: cython.bint = client.connection.login is None and not unheard
+        is_preamble: cython.bint = client.mode == START and len(client.first_bytes) > 0
         if client.mode == NOT_AMQP or client.mode == UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_bytes))
         elif (
@@ -464,11 +470,15 @@ class Decoder:
             place = (None, server.number, server.ts_ns)
             detail = "the client asked for AMQP 1.0 SASL, the broker offers AMQP 1.0"
             self._report("protocol-version-refused", server, detail, place)
-        elif client.connection.asked is None or conversation.tls is not None:
+        elif conversation.tls is not None or (client.connection.asked is None and not is_preamble):
             pass
         elif server.first_bytes[:4] == b"AMQP":
-            if client.first_bytes and server.offset == PROTOCOL_HEADER_BYTES:
+            if server.offset != PROTOCOL_HEADER_BYTES:
+                pass
+            elif client.first_bytes:
                 self._say_of("not-amqp", client, name_protocol(client.first_bytes))
+            elif refused and conversation.ended is not None and not client.connection.is_amqp10:
+                self._report("not-amqp", server, _BEFORE, (None, server.number, server.ts_ns))
         elif server.first_bytes and not client.first_bytes:  # else a proxy may have answered
             detail = name_protocol(server.first_bytes, "server")
             self._say_of("server-not-amqp", server, detail)

@@ -474,7 +474,7 @@ class Census:
         self.ended += 1
         closed_by = connection.conversation.ended if session is None else session.closed_by
         met = session is not None and session.newest is not None
-        self.unclean += met and closed_by in UNCLEAN
+        self.unclean += met and closed_by in UNCLEAN and not session.only_looked
         octets = session.handshake_json("connection.start-ok") if session is not None else None
         if octets is not None:
             self.said[octets] = self.said.get(octets, 0) + 1
@@ -532,7 +532,8 @@ class Census:
         said last where a client declared it, else of links (`consume`), `errors` as dicts,
         `clients` by `CLIENT`, `connections` as (`ConnectionCounters`, decoder's connection,
         session), the largest first, `counted`: the number of all of which a frame was counted,
-        `unclean`: the number of those with a method that ended without a close, `whole`: whether
+        `unclean`: the number of those with a method that ended without a close and are no health
+        check, `whole`: whether
         all channels and all times of those were counted.
         """
         self._name()

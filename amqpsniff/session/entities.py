@@ -15,6 +15,7 @@ import cython
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.method_flags import ACK, OTHER, PUBLISH
+from cython.cimports.amqpsniff.session.rules.occasions import SHORT_NS
 
 from amqpsniff.session import method_flags, state_machine
 
@@ -911,6 +912,18 @@ class Session(Closeable):
     def closing(self) -> Any:
         """(client, server): True for a side that has closed it."""
         return _pair(_CLOSING[self.state_code])
+
+    @property
+    def only_looked(self) -> Any:
+        """True if its client left at once, without a login, when the broker had answered.
+
+        A health check needs a round trip; a client that is stopped, or waits in vain, stays longer.
+        """
+        if "connection.start" not in self.handshake or "connection.start-ok" in self.handshake:
+            return False
+        conversation, client = self.connection.conversation, self.connection.client_direction
+        lived = conversation.ended_ns - conversation.start_ns
+        return conversation.ended_by == client and conversation.start_ns > 0 and lived < SHORT_NS
 
     def drain_used(self, side: cython.int) -> list[Any]:
         """The channel slots that were used since frames of a side were lost last."""

@@ -292,6 +292,15 @@ class Conversation:
         return self.first.lost_bytes, self.second.lost_bytes
 
     @property
+    def holes(self) -> tuple[int, int]:
+        """How many holes there are, and the bytes in them, of the directions that were captured.
+
+        A direction without a packet is missing as a whole: what the other acknowledges is no hole.
+        """
+        captured = [half for half in (self.first, self.second) if half.packets]
+        return sum(half.gaps for half in captured), sum(half.lost_bytes for half in captured)
+
+    @property
     def zero_windows(self) -> tuple[ZeroWindow | None, ZeroWindow | None]:
         """How long each direction's sender could receive nothing while data waited for it."""
         return (

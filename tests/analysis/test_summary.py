@@ -1,7 +1,7 @@
 """The summary of a part of the traffic, and errors of AMQP 1.0."""
 
 import amqpsniff
-from tests.conftest import SAMPLES
+from tests.conftest import CAPTURES, SAMPLES
 from tests.decode.amqp10.truth import capture
 
 
@@ -57,6 +57,12 @@ def test_a_depth_has_a_time() -> None:
     said = [row for row in rows if row["message_count"] is not None]
     assert said
     assert all(row["said_at"] for row in said)
+
+
+def test_health_checks_do_not_end_without_a_close() -> None:
+    found = amqpsniff.open(CAPTURES / "cases" / "haproxy_backend.pcap.gz").summary()
+    assert found["connection_count"] == 6
+    assert "without a close" not in found["verdict"]["text"]
 
 
 def test_unclean_ends_are_counted_beyond_the_rows() -> None:

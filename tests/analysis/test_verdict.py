@@ -53,6 +53,14 @@ def test_what_is_wrong_since_when_who_and_how_sure() -> None:
     ]
 
 
+def test_a_capture_is_named_only_among_others() -> None:
+    """A limit of the analysis is a finding of no capture."""
+    one = finding("publish-rejected", 3)
+    assert "packet 3," in str(judged(one, finding("rules-limit", capture=None)))
+    two = judged(one, finding("publish-rejected", 3, "b", capture="y.pcap"))
+    assert "packet 3 of x.pcap," in str(two)
+
+
 def test_a_detail_of_another_client_than_the_first_names_it() -> None:
     clients = Clients([connection("a", "billing"), connection("b", "stock")])
     found = judged(

@@ -34,7 +34,7 @@ def test_streams_are_conversations() -> None:
     names = [name for name in dir(Conversation) if not name.startswith("_")]
     asked = {name for name in names if not callable(getattr(Conversation, name))}
     assert {"awaited_acks", "zero_windows"} < asked
-    assert asked - set(vars(Stream("a", True))) <= OF_PACKETS
+    assert asked - set(dir(Stream("a", True))) <= OF_PACKETS
 
 
 def events(path: Path) -> Iterator[StreamBatch]:

@@ -403,6 +403,8 @@ def test_a_summary_counts_messages_without_an_outcome_and_knows_depths() -> None
 def test_a_summary_says_that_one_direction_was_captured() -> None:
     said = run("summary", CAPTURES / "hostile" / "loss_k.pcap").out
     assert "Of 1 connection only one direction was captured." in said.splitlines()[0]
+    assert "hole" not in said
+    assert "gap" not in said  # all that the broker sent is missing, and no more
 
 
 def test_methods_are_last_and_without_answers_to_all_requests() -> None:

@@ -392,7 +392,7 @@ PAIRS: dict[str, Pair] = {
     "connect-unanswered": Pair(_unanswered_for(500), _unanswered_for(499)),
     "server-not-amqp": Pair(_greeted(HELLO, b"HTTP/1.1"), _greeted(HELLO, HELLO)),
     "protocol-header-unanswered": Pair(_greeted(HELLO), _greeted(HELLO, ended=False)),
-    "not-amqp": Pair(_greeted(b"AMQQ" + HELLO[4:], HELLO), _greeted(HELLO, HELLO)),
+    "not-amqp": Pair(_greeted(HELLO, HELLO), _greeted(HELLO, HELLO, ended=False)),
     "protocol-version-refused": Pair(_greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)),
     "protocol-header-unknown": Pair(_greeted(b"AMQP\0\0\x09\x07"), _greeted(HELLO)),
     "protocol-not-decoded": Pair(_greeted(b"AMQP\2\1\0\0"), _greeted(HELLO)),

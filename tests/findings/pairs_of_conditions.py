@@ -158,6 +158,7 @@ PAIRS: dict[str, Pair] = {
         "C1: basic.publish routing_key=q | body=1\n",
     ),
     "confirms-slow none": pair(CONFIRM + PUBLISH + "@+~ms S: connection.unblocked\n", 5000, 4999),
+    "connection-silent header": pair(opening(steps=1) + "@+~ms RST C\n", 998, 999),
     "handshake-slow given up": pair(opening(steps=4) + "@+~ms FIN S\n", 7996, 7995),
     "authentication-failed close": Pair(
         opening(steps=2) + refused(403, "NO", "S: connection.close"),

@@ -43,6 +43,10 @@ def found(client: bytes, server: bytes, end: str) -> list[tuple[str, str]]:
          [("not-amqp", "the client's first bytes are those of the PROXY protocol")]),
         (PROXY_2 + AMQP, AMQP,
          [("not-amqp", "the client's first bytes are those of the PROXY protocol")]),
+        (PROXY_1, AMQP,
+         [("not-amqp", "the client's first bytes are those of the PROXY protocol")]),
+        (PROXY_2, AMQP,
+         [("not-amqp", "the client's first bytes are those of the PROXY protocol")]),
         (b"AMQP\0\1\0\0", AMQP, [
             ("protocol-version-refused",
              "the client asked for AMQP 1.0, the broker offers AMQP 0-9-1"),
@@ -53,6 +57,26 @@ def test_both_directions_of_each_mistake(
     client: bytes, server: bytes, told: list[tuple[str, str]], end: str
 ) -> None:
     assert found(client, server, end) == told
+
+
+def test_what_a_proxy_sends_before_the_client() -> None:
+    """Seen at the client: the broker refuses what is not captured, before or after its header."""
+    said = "the broker answers the client's protocol header with the same, and so refuses bytes"
+    header = AMQP.hex()
+    late = f"BYTES S {header}\nFIN S\nBYTES C {header}\nRST S\n"
+    assert [row["code"] for row in told_of(packets_of(late), *KINDS)] == ["not-amqp"]
+    for end in ENDS[:2]:
+        ((code, detail),) = found(AMQP, AMQP, end)
+        assert (code, detail[: len(said)]) == ("not-amqp", said)
+    assert found(AMQP, AMQP, "") == []  # more may come
+    assert found(b"AMQP\0\1\0\0", b"AMQP\0\1\0\0", "RST S\n") == []  # AMQP 1.0 answers so
+
+
+def test_headers_of_a_proxy_that_a_broker_does_not_expect() -> None:
+    rows = of_capture(REPO / "tests" / "captures" / "cases" / "haproxy_backend.pcap.gz")
+    told = [(row["packet_number"], row["detail"]) for row in rows if row["code"] == "not-amqp"]
+    said = "the client's first bytes are those of the PROXY protocol"
+    assert told == [(16, said), (24, said)]
 
 
 def test_no_answer() -> None:

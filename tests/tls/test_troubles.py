@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
+from amqpsniff.findings import KINDS
 from tests.tcp.wire import Packet, Talk
 from tests.tls import talk as tls
 from tests.tls.talk import PORTS, findings, frames, packets_of
@@ -48,6 +50,13 @@ def test_alerts(tmp_path: Path) -> None:
     assert (one["version"], one["cipher"], one["version_offered"]) == (None, None, "TLS 1.3")
     assert "TLS_AES_256_GCM_SHA384" in one["ciphers_offered"]
     assert not any(name.startswith("0x") for name in one["ciphers_offered"])
+
+
+def test_what_to_do_about_each_alert() -> None:
+    kind = KINDS["tls-alert"]
+    named = re.findall(r"\w+_\w+", kind.evidence)
+    assert "certificate_expired" in named
+    assert [one for one in named if one not in kind.advice] == []
 
 
 def test_weaknesses(tmp_path: Path) -> None:

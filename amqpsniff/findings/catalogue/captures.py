@@ -116,11 +116,14 @@ CAPTURES = (
          "it matters, start the capture before the client.",
          category="capture"),
     Kind("proxy-on-both-sides", "info", "medium",
-         "A connection was captured on both sides of a proxy",
+         "A connection was captured on both sides of a proxy or of address translation",
          "Two connections begin within a second and log in with the same bytes, and the server of "
-         "one is the client of the other.",
+         "one is the client of the other, or client's port and first TCP sequence number are the "
+         "same while addresses differ.",
          "Everything on it is counted twice, and a delivery may be linked to the publish on the "
-         "other side. Read one side alone: --client with the client's or the proxy's address.",
+         "other side. Read one side alone: --client with the client's or the proxy's address, or "
+         "--connection. With address translation (published ports of containers, services of "
+         "Kubernetes) capture on one interface, not on any.",
          "A client on the proxy's own host that logs in as the same program.",
          category="capture"),
     Kind("delivery-tag-gap", "info", "high",

@@ -88,8 +88,9 @@ CLOSINGS = (
          "connection.close 320 CONNECTION_FORCED; in AMQP 1.0 amqp:connection:forced, or "
          "amqp:internal-error that says Connection forced, as RabbitMQ 4 sends it. The text has "
          "the reason: an operator's, a shutdown, credentials that expired.",
-         "Expected during maintenance. Check that the client connects again, and waits longer "
-         "after each attempt.",
+         "Expected during maintenance: check that the client connects again, and waits longer "
+         "after each attempt. Where the text says that a virtual host or a user was deleted, "
+         "clients are refused until it is created again.",
          "",
          ("broker-stopped",)),
     Kind("disconnect-unclean", "warning", "high",

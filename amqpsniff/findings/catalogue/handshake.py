@@ -34,9 +34,12 @@ HANDSHAKE = (
     Kind("not-amqp", "error", "high",
          "A client did not speak AMQP to an AMQP server",
          "The client's first bytes are those of another protocol (TLS, HTTP, MQTT, a proxy's "
-         "header), and the server answers with an AMQP protocol header.",
+         "header), and the server answers with an AMQP protocol header. Or the server answers so "
+         "to a client that sent the same header: a proxy between them sent something before it.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
-         "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
+         "or correct the scheme of its URI. If it is a proxy: switch off the PROXY protocol there "
+         "(HAProxy: send-proxy), or let the broker's listener expect it (RabbitMQ: "
+         "proxy_protocol)."),
     Kind("server-not-amqp", "error", "high",
          "A client spoke AMQP to a server that does not",
          "The client's first bytes are an AMQP protocol header, and the server answers with those "
@@ -55,9 +58,10 @@ HANDSHAKE = (
          "certificate_expired, protocol_version.",
          "The sender of the alert refused what the other side sent. For bad_certificate, "
          "unknown_ca and certificate_unknown, check the other side's certificate chain and the "
-         "sender's list of authorities; for protocol_version and handshake_failure, compare "
-         "versions and ciphers; where the server had asked for the client's certificate, and for "
-         "certificate_required, give the client one that the server's authorities signed."),
+         "sender's list of authorities; for certificate_expired, renew the other side's "
+         "certificate, or set the sender's clock; for protocol_version and handshake_failure, "
+         "compare versions and ciphers; where the server had asked for the client's certificate, "
+         "and for certificate_required, give the client one that the server's authorities signed."),
     Kind("tls-alert-encrypted", "error", "medium",
          "A side ended the TLS handshake with an encrypted alert",
          "In TLS 1.3, all that a client sends encrypted after the server's certificate, or all "
@@ -119,12 +123,14 @@ HANDSHAKE = (
          "Wireshark decodes them.",
          category="capture"),
     Kind("connection-silent", "info", "high",
-         "A TCP connection was opened and closed without speaking AMQP",
+         "A connection was opened and closed without a login",
          "A connection to the broker's port carried less than a protocol header from the client, "
          "and nothing from the broker. With TLS: the client finished the handshake, and sent "
-         "nothing behind it.",
-         "Health checks of load balancers do this, and each leaves a line in the broker's log; "
-         "let them speak AMQP, or filter their address out.",
+         "nothing behind it. Or the client sent its protocol header, and ended TCP when the broker "
+         "had answered connection.start, in less than a second.",
+         "Health checks of load balancers do this, and each leaves a line in the broker's log: "
+         "filter their address out. A client that is no health check, and leaves after "
+         "connection.start, has none of the login mechanisms that the broker offers.",
          "A snap length or lost packets can hide what the client sent.",
          category="note"),
     Kind("handshake-slow", "warning", "high",
@@ -151,9 +157,12 @@ HANDSHAKE = (
          "authentication_failure_close. In AMQP 1.0: sasl-outcome with another code than 0, or a "
          "close with amqp:unauthorized-access before open.",
          "Check user, password and mechanism; by default the account guest works from the "
-         "broker's own host only. The broker's log has the exact reason.",
+         "broker's own host only. The broker's log has the exact reason. Where the user had "
+         "logged in from there before: the password or the account was changed since then, or one "
+         "of the programs there has a wrong one.",
          "Without the close method or a sasl-outcome, a crash of the client or broker during login "
-         "looks the same."),
+         "looks the same.",
+         ("connection-forced-closed",)),
     Kind("vhost-refused", "error", "high",
          "The virtual host does not exist or the user may not use it",
          "The broker answered connection.open with connection.close 530 that names the virtual "
@@ -161,7 +170,8 @@ HANDSHAKE = (
          "vhost:, as RabbitMQ does.",
          "Correct the name (in a URI the default virtual host `/` is written %2F), or give the "
          "user permissions on it. In AMQP 1.0 the broker's log has the reason.",
-         "Without an answer, a broker that dies at that moment looks the same."),
+         "Without an answer, a broker that dies at that moment looks the same.",
+         ("connection-forced-closed",)),
     Kind("tuning-rejected", "error", "high",
          "The broker refused the client's channel or frame limits",
          "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "

@@ -50,8 +50,11 @@ SECURITY = (
          "A wrong clock of the capturing host. Visible before TLS 1.3, or with keys."),
     Kind("password-guessing", "warning", "low",
          "Logins fail at a high rate",
-         "Five refused logins a minute or more from one address, or five user names refused.",
-         "Block the address and look for logins that succeeded; change passwords if one did.",
+         "Five refused logins a minute or more from one address, by clients that give their "
+         "connections no name, or five user names refused. Users who logged in from there before "
+         "do not count.",
+         "Find out which program it is. If it is none of yours, block its address and look for "
+         "logins that succeeded; change passwords if one did.",
          "A deployment with a wrong password tries again and again: see reconnect-loop.",
          ("authentication-failed",)),
     Kind("operation-destructive", "info", "high",

@@ -133,9 +133,27 @@ def _dotted(numbers: tuple[int, int]) -> str:
 
 
 REFUSALS = 5
-"""Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident."""
+"""Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident:
+those of users who had logged in from there are none, and of clients with a name only the users
+count."""
 
 WINDOW_NS = 60_000_000_000
+
+
+def judge_deleted(
+    context: RuleContext, server: str, what: str, name: str, number: int | None
+) -> None:
+    """The broker closed a connection because its virtual host or its user was deleted."""
+    packet: list[int | None] = remembered(context, "deleted", (server, what, name), list)
+    packet[:] = [number]
+
+
+def deletion_of(
+    context: RuleContext, server: str, what: str, name: str | None
+) -> tuple[str | None, int | None]:
+    """The finding that says that something is not there any more, as a cause of `report_at`."""
+    known = context.shared.get("deleted", {}).get((server, what, name))
+    return ("connection-forced-closed", known[0]) if known else (None, None)
 
 
 class _Refusals:
@@ -146,38 +164,72 @@ class _Refusals:
         self.users: set[str] = set()
 
 
-def note_refused_login(context: RuleContext) -> None:
-    """A login was refused; many from one address are a finding."""
+def _note_accepted(context: RuleContext) -> None:
+    """connection.tune, amqp10-opened: a user's login was accepted."""
+    client: Client = client_of(context)
+    if client.user is not None and context.ts_ns is not None:
+        contribute(context, judge_accepted, client.key, context.ts_ns)
+
+
+def judge_accepted(context: RuleContext, client: Sequence[Any], ts_ns: int) -> None:
+    """One more login that was accepted; the last one of a user from an address counts."""
+    latest: list[int] = remembered(context, "accepted", tuple(client), list)
+    latest[:] = [ts_ns]
+    _, server, user = client
+    context.shared.get("deleted", {}).pop((server, "user", user), None)
+
+
+def report_refused_login(
+    context: RuleContext, how: str, said: str, number: int | None = None, ts_ns: int | None = None
+) -> None:
+    """A login was refused, `how` it was tried and what the broker said; many are a finding."""
     context.memory["failure"] = "the login was refused"
     client: Client = client_of(context)
-    ends = client.host, client.server
-    contribute(context, judge_refused, ends, context.ts_ns, client.user, context.place)
+    words, name = client.words + how, client.text("connection_name")
+    place = context.place if number is None else context.place_of(number, ts_ns)
+    contribute(context, judge_refused, client.key, context.ts_ns, name, words, said, place)
 
 
 def judge_refused(
     context: RuleContext,
-    client: Sequence[str],
+    client: Sequence[Any],
     ts_ns: int | None,
-    user: str | None,
+    name: str | None,
+    words: str,
+    said: str,
     place: Sequence[Any],
 ) -> None:
-    """One more login of an address that was refused."""
-    refusals = remembered(context, "refusals", client, _Refusals)
-    if ts_ns is not None:
-        refusals.times.append(ts_ns)
+    """One more login of a user from an address that was refused.
+
+    Who guesses does not have the password of an account that logged in from there, and gives its
+    connections no name.
+    """
+    host, server, user = client
     here = Place(*place)
+    (accepted_ns,) = context.shared.get("accepted", {}).get(tuple(client), (None,))
+    was_accepted = ts_ns is not None and accepted_ns is not None
+    if was_accepted:
+        since = duration(max(0, ts_ns - accepted_ns))
+        words += f", accepted from there until {since} before"
+    cause = deletion_of(context, server, "user", user)
+    report_at(context, here, "authentication-failed", f"{words}: {said}", cause=cause)
+    if was_accepted:
+        return
+    refusals = remembered(context, "refusals", (host, server), _Refusals)
+    if ts_ns is not None and name is None:
+        refusals.times.append(ts_ns)
     if user is not None and len(refusals.users) < REFUSALS:
         refusals.users.add(user)
     times = refusals.times
     spread_ns = max(times) - min(times) if times else 0
     if len(refusals.users) == REFUSALS:
-        names = f"logins refused under {REFUSALS} user names or more"
-        detail = f"{client[0]}: {names}"
-        report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
-    elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
+        often = f"logins refused under {REFUSALS} user names or more"
+    elif len(times) == REFUSALS and spread_ns <= WINDOW_NS and name is None:
         often = f"logins refused, {REFUSALS} of them in {duration(spread_ns)}"
-        detail = f"{client[0]}: {often}"
-        report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
+    else:
+        return
+    key, detail = (host, server), f"{host}: {often}"
+    report_once(context, "password-guessing", key, lambda: detail, here, REFUSALS)
 
 
 _SERVER_SAYS = Alike(_broker_verdicts, "connection.start", of_server=True)
@@ -186,6 +238,9 @@ _LOGS_IN: tuple[Rule, ...] = (Alike(_login_verdicts), _shares)
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection.start": (_SERVER_SAYS,),
     "connection.start-ok": _LOGS_IN,
+    "connection.tune": (_note_accepted,),
 }
 
-AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"amqp10-opened": (_SERVER_SAYS, *_LOGS_IN)}
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "amqp10-opened": (_SERVER_SAYS, *_LOGS_IN, _note_accepted)
+}

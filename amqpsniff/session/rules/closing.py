@@ -14,11 +14,11 @@ from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.method_flags import NAMES
-from amqpsniff.session.rules.access import note_refused_login
+from amqpsniff.session.rules.access import deletion_of, judge_deleted, report_refused_login
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reply_text
 from amqpsniff.session.rules.opening import step
-from amqpsniff.session.rules.peers import rabbitmq_release
+from amqpsniff.session.rules.peers import rabbitmq_release, vhost_of
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import contribute, report_at
@@ -26,6 +26,9 @@ from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
 """A queue in a reply text of RabbitMQ."""
+
+_DELETED = re.compile(r"(vhost|user) '(.*)' is deleted")
+"""What was deleted, in the text with which RabbitMQ closes its connections."""
 
 _DEPRECATED = re.compile(r"Feature (`\w+`) is deprecated")
 """What RabbitMQ 4 says of a deprecated feature that it does not permit, first in its text."""
@@ -50,10 +53,7 @@ def _connection_closed(context: RuleContext) -> None:
     if code == "authentication-failed":
         _, number = step(context, "connection.start-ok")
         answer = reply_text(context.frame.reply_code, context.session.close_text)
-        context.report(
-            "authentication-failed", f"{client_of(context).words}{in_packet(number)}: {answer}"
-        )
-        note_refused_login(context)
+        report_refused_login(context, in_packet(number), answer)
     elif code == "feature-deprecated":
         context.report(code, _deprecated(context))
     else:
@@ -61,7 +61,23 @@ def _connection_closed(context: RuleContext) -> None:
         method = context.session.close_method or _last_method(context)
         what = remedy(reply_code, text)[0]
         what = what or fault(reply_code, method, rabbitmq_release(context))
+        if code == "vhost-refused":
+            where = client_of(context).server, vhost_of(context)
+            contribute(context, judge_vhost, *where, objection(context) + what, context.place)
+            return
         context.report(code, objection(context) + what)
+        deleted = _DELETED.search(text or "") if code == "connection-forced-closed" else None
+        if deleted is not None:
+            server, number = client_of(context).server, context.number
+            contribute(context, judge_deleted, server, *deleted.groups(), number)
+
+
+def judge_vhost(
+    context: RuleContext, server: str, vhost: str | None, detail: str, place: Sequence[Any]
+) -> None:
+    """A client may not use a virtual host, or it is not there: was it deleted?"""
+    cause = deletion_of(context, server, "vhost", vhost)
+    report_at(context, Place(*place), "vhost-refused", detail, cause=cause)
 
 
 def _code_of(context: RuleContext) -> str:

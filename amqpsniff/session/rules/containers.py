@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.access import note_refused_login
+from amqpsniff.session.rules.access import report_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
 from amqpsniff.session.rules.links import (
@@ -89,8 +89,7 @@ def not_opened(context: RuleContext) -> None:
     elif side == SERVER and age is not None:
         if state.init and waited is not None and session.last_server_ns <= ts_ns:
             detail = f"the broker ended TCP {duration(waited)} after it had named {names}"
-            context.report("authentication-failed", f"{who}: {detail}, without a sasl-outcome")
-            note_refused_login(context)
+            report_refused_login(context, "", f"{detail}, without a sasl-outcome")
         elif age >= HANDSHAKE_GIVEN_UP_NS and not state.opens[CLIENT]:
             awaited = "open" if state.init or names is None else "sasl-init"
             context.memory["failure"] = "the handshake was given up"
@@ -112,9 +111,7 @@ def login_refused(context: RuleContext) -> None:
     mechanism = handshake(context, "connection.start-ok").get("mechanism")
     how = _CODES.get(code, "refused it") if isinstance(code, int) else "refused it"
     by = f" with {mechanism}" if mechanism else ""
-    detail = f"{client_of(context).words}{by}: the broker {how} (code {code})"
-    context.report("authentication-failed", detail)
-    note_refused_login(context)
+    report_refused_login(context, by, f"the broker {how} (code {code})")
 
 
 def closed(context: RuleContext) -> None:
@@ -138,8 +135,7 @@ def closed(context: RuleContext) -> None:
         return
     context.memory["failure"] = said
     if condition == UNAUTHORIZED and context.session.handshake.get("connection.open-ok") is None:
-        context.report("authentication-failed", f"{client_of(context).words}: {said}")
-        note_refused_login(context)
+        report_refused_login(context, "", said)
     elif is_limit(condition, description):
         context.report("link-limit-reached", said)
     elif condition == WINDOW:

@@ -1,15 +1,17 @@
-"""Unclean ends of connections: no close, an unanswered close, or a cut by a middlebox."""
+"""Ends of connections without a close: health checks, unanswered closes, cuts by a middlebox."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.occasions import UNCLEAN
+from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import (
     began_ns,
     client_of,
@@ -17,6 +19,7 @@ from amqpsniff.session.rules.peers import (
     ended_by_server,
     ender,
     forgotten,
+    handshake,
 )
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_once
 from amqpsniff.spec import SIDES
@@ -53,11 +56,36 @@ def _ended(context: RuleContext) -> None:
         or session.newest is None
     ):
         return
+    if _only_looked(context):
+        return
     if session.closed_by is None:
         if "parted" not in context.memory or session.connection.began:
             _unclean(context)
     elif not session.over and "parted" not in context.memory and _was_open(session):
         _unanswered(context)
+
+
+def _only_looked(context: RuleContext) -> bool:
+    """True if it was a health check, or a client that has none of the broker's mechanisms."""
+    session = context.session
+    if not context.certain or session.last_client_ns > 0 or not session.only_looked:
+        return False
+    if ender(context) != CLIENT:
+        return False
+    client = client_of(context)
+    key = (client.host, client.server)
+    report_once(context, "connection-silent", key, lambda: _looked_words(context))
+    return True
+
+
+def _looked_words(context: RuleContext) -> str:
+    then, _ = step(context, "connection.start")
+    ended_ns = context.session.connection.conversation.ended_ns
+    left = "left" if then is None else f"left {duration(max(0, ended_ns - then))}"
+    names = handshake(context, "connection.start").get("mechanisms")
+    offers = f", which offers the login mechanisms {names}" if names else ""
+    said = f"the client sent a protocol header and {left}"
+    return f"{said} after the broker's connection.start{offers}"
 
 
 def _was_open(session: Any) -> bool:

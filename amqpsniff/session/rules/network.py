@@ -94,7 +94,7 @@ def _doubt(context: RuleContext) -> str:
         missing = 0 if not conversation.packets[0] else 1
         side = "client" if missing == session.connection.client_direction else "broker"
         return f"no packet from the {side} was captured"
-    lost, holes = sum(conversation.lost_bytes), sum(conversation.gaps)
+    holes, lost = conversation.holes
     cut = sum(conversation.cut_bytes)
     if session.has_loss and holes:
         return f"frames are missing, in {number_of(holes, 'hole')} of {octets(lost)}"

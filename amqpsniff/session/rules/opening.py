@@ -15,13 +15,12 @@ from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE, read
-from amqpsniff.session.rules.access import note_refused_login
+from amqpsniff.session.rules.access import report_refused_login
 from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     Client,
     began_ns,
-    client_of,
     end_ns,
     ended_by_server,
     handshake,
@@ -195,12 +194,9 @@ def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
 
 def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> None:
     mechanism = handshake(context, "connection.start-ok").get("mechanism")
-    detail = (
-        f"{client_of(context).words} with {mechanism}{in_packet(number)}: the broker ended TCP "
-        f"{duration(waited)} later without an answer"
-    )
-    context.report("authentication-failed", detail, number=number, ts_ns=then)
-    note_refused_login(context)
+    how = f" with {mechanism}{in_packet(number)}"
+    said = f"the broker ended TCP {duration(waited)} later without an answer"
+    report_refused_login(context, how, said, number, then)
 
 
 # what the client says

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""Connections that a capture shows twice: on both sides of a proxy that passes bytes on."""
+"""Connections that a capture shows twice: on both sides of a proxy, or of address translation."""
 
 from __future__ import annotations
 
@@ -41,21 +41,24 @@ def opened(context: RuleContext) -> None:
             start_ns,
             *connection.name(),
         )
-        contribute(context, judge_passed_on, _digest(client.start_ok), client.host, server, where)
+        isn, digest = getattr(conversation, "isn", None), _digest(client.start_ok)
+        contribute(context, judge_passed_on, digest, client.host, server, where, isn)
 
 
 @cython.cclass
 class Logins:
     """Connections that log in with the same bytes: client, server and place of the latest, and
-    hosts among which all their clients are, and all their servers.
+    hosts among which all their clients are, and all their servers; `begun` has the places by what
+    address translation leaves alone.
     """
 
     latest: list[tuple[str, str, Any]]
     clients: set[str]
     servers: set[str]
+    begun: dict[tuple[int, str], Any]
 
     def __init__(self) -> None:
-        self.latest, self.clients, self.servers = [], set(), set()
+        self.latest, self.clients, self.servers, self.begun = [], set(), set(), {}
 
     def add(self, client: str, server: str, place: Any) -> None:
         """One more."""
@@ -74,10 +77,20 @@ def _digest(said: bytes) -> str:
 
 
 def judge_passed_on(
-    context: RuleContext, digest: str, client: str, server: str, where: Sequence[Any]
+    context: RuleContext,
+    digest: str,
+    client: str,
+    server: str,
+    where: Sequence[Any],
+    isn: int | None,
 ) -> None:
-    """One more connection: its client or its server may be a proxy of one that is alike."""
+    """One more connection: its client or its server may be a proxy of one that is alike.
+
+    Or it is that one: address translation leaves TCP's sequence numbers alone.
+    """
     logins: Logins = remembered(context, "logins", digest, Logins)
+    if isn is not None:
+        _judge_translated(context, logins.begun, isn, Place(*where))
     meet = client in logins.servers or server in logins.clients
     for other_client, other_server, there in logins.latest[-MAX_ALIKE:] if meet else ():
         if other_server != client and other_client != server:
@@ -90,6 +103,23 @@ def judge_passed_on(
         report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
         break
     logins.add(client, server, where)
+
+
+def _judge_translated(
+    context: RuleContext, begun: dict[tuple[int, str], Any], isn: int, place: Place
+) -> None:
+    """One more connection that began with a sequence number: its ends may have other names."""
+    key = isn, (place.client or "").rpartition(":")[2]
+    if len(begun) >= 2 * MAX_ALIKE:
+        begun.clear()
+    other: Place = begun.setdefault(key, place)
+    apart = abs((other.ts_ns or 0) - (place.ts_ns or 0))
+    if (other.client, other.server) != (place.client, place.server) and apart <= WITHIN_NS:
+        front, behind = sorted((other, place), key=lambda one: one.ts_ns or 0)
+        one, again = f"{front.client} to {front.server}", f"{behind.client} to {behind.server}"
+        detail = f"{one} and {again} are one connection, before and after address translation"
+        said = f"{detail}: client's port, first TCP sequence number and login are the same"
+        report_at(context, behind, "proxy-on-both-sides", said)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"connection.open-ok": (opened,)}

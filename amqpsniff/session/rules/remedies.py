@@ -22,7 +22,7 @@ VARIANTS = 1_000
 
 
 class Remedy(NamedTuple):
-    """A remedy of an error: its code, words of its text, and what to do."""
+    """A remedy of an error: its code, words of its text without the names in it, what to do."""
 
     code: int
     words: str
@@ -30,8 +30,10 @@ class Remedy(NamedTuple):
 
 
 REMEDIES = (
-    Remedy(320, "is deleted", "the virtual host was deleted, and its queues and messages with it: "
-           "declare it and all that was in it again, or take clients elsewhere"),
+    Remedy(320, "vhost  is deleted", "the virtual host was deleted, and its queues and messages "
+           "with it: declare it and all that was in it again, or take clients elsewhere"),
+    Remedy(320, "user  is deleted", "queues and messages are not deleted with it: create the "
+           "account again with its permissions, or let clients log in as another"),
     Remedy(403, "in exclusive use", "queues have one exclusive consumer or several that are not: "
            "end the other consumer or consume without the flag exclusive; x-single-active-consumer "
            "lets consumers take turns"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from cython.cimports.amqpsniff.decode.state import Connection
@@ -160,17 +160,16 @@ def report_at(
     last: int | None = None,
     channel: int | None = None,
     variant: int | None = None,
+    cause: Sequence[Any] = (None, None),
 ) -> None:
-    """Raise a finding about the connection of a place; see `RuleContext.report`."""
+    """Raise a finding about the connection of a place; see `RuleContext.report`.
+
+    `cause` is the code and the packet of a finding about another connection that brought it about.
+    """
     log = context.log
     end = last or place.packet_number
     if not log.again(code, place.connection_id, place.capture, channel, count, end, variant):
-        log.add(
-            Finding(
-                code, detail, *place, channel, count=count, last_packet_number=last,
-                variant=variant,
-            )
-        )  # fmt: skip
+        log.add(Finding(code, detail, *place, channel, count, last, *cause, variant))
 
 
 def report_once(

@@ -92,6 +92,39 @@ def test_logins_that_are_tried() -> None:
     assert row["detail"] == "10.0.0.1: logins refused under 5 user names or more"
 
 
+ACCEPTED = """
+    a.hello
+    a.S: connection.start version_minor=9
+    a.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0x'
+    a.S: connection.tune
+"""
+
+
+def test_a_password_that_was_changed() -> None:
+    """Who logged in from there before does not guess."""
+    text = ACCEPTED + several(REFUSED % ("joe", 1000), 6)
+    rows = told(text, "authentication-failed")
+    assert len(rows) == 6
+    assert rows[0]["detail"] == (
+        "user 'joe' from 10.0.0.1 in packet 13, accepted from there until 1.00 s before:"
+        " 403 ACCESS_REFUSED"
+    )
+    assert not told(text, "password-guessing")
+    assert told(ACCEPTED + several(REFUSED % ("jim", 1000), 6), "password-guessing")
+    everyone = "".join(ACCEPTED.replace("a.", f"a{n}.").replace("joe", f"joe{n}") for n in range(6))
+    assert not told(everyone + several(REFUSED % ("joe{n}", 1000), 6), "password-guessing")
+
+
+def test_a_program_that_has_a_wrong_password() -> None:
+    """A shovel, or whoever names its connections, is no guesser of one user's password."""
+    properties = 'client_properties=\'{"connection_name": "Shovel s"}\''
+    named = REFUSED.replace("mechanism=PLAIN", f"mechanism=PLAIN {properties}")
+    text = several(named % ("joe", 1000), 6)
+    assert len(told(text, "authentication-failed")) == 6
+    assert not told(text, "password-guessing")
+    assert told(several(named % ("joe{n}", 1000), 6), "password-guessing")
+
+
 def test_logins_that_fail_now_and_then() -> None:
     assert not told(several(REFUSED % ("joe", 20_000), 6), "password-guessing")
     assert not told(several(REFUSED % ("joe{n}", 1000), 4), "password-guessing")

@@ -9,7 +9,10 @@ import re
 import pytest
 
 from amqpsniff.session.rules import ending
+from tests.conftest import CAPTURES
 from tests.findings.cases import packets_of
+from tests.session.events import Row
+from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, several, told, told_of
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -267,6 +270,53 @@ def test_connections_that_a_proxy_cuts_soon() -> None:
     together = several(begins, 4) + "\n@+" + several(end.replace("5000ms ", ""), 4)
     assert "5000ms" not in together
     assert not told(together.replace("\n@+", "\n@+5000ms ", 1), "idle-connection-cut")
+
+
+# what was deleted
+
+
+def _named(name: str, code: str) -> list[Row]:
+    rows = of_capture(CAPTURES / "cases" / f"{name}.pcap.gz")
+    return [row for row in rows if row["code"] == code]
+
+
+def test_a_virtual_host_that_was_deleted() -> None:
+    (closed,) = _named("vhost_deleted", "connection-forced-closed")
+    assert "; the virtual host was deleted, and its queues" in closed["detail"]
+    refused = _named("vhost_deleted", "vhost-refused")
+    assert len(refused) == 3
+    causes = {(row["cause_code"], row["cause_packet_number"]) for row in refused}
+    assert causes == {("connection-forced-closed", closed["packet_number"])}
+    assert not _named("vhost_deleted", "password-guessing")
+
+
+def test_a_user_that_was_deleted() -> None:
+    (closed,) = _named("user_deleted", "connection-forced-closed")
+    assert closed["detail"].endswith(
+        "; queues and messages are not deleted with it: create the account again with its permissions,"
+        " or let clients log in as another"
+    )
+    causes = {row["cause_packet_number"] for row in _named("user_deleted", "authentication-failed")}
+    assert causes == {closed["packet_number"]}
+
+
+@pytest.mark.parametrize(
+    ("gone", "is_cause"), [("vhost 'x'", True), ("vhost 'y'", False), ("user 'x'", False)]
+)
+def test_a_deletion_is_the_cause_of_its_own_refusals(gone: str, is_cause: bool) -> None:
+    text = f"""
+        a.handshake vhost=x
+        a.S: connection.close reply_code=320 reply_text="CONNECTION_FORCED - {gone} is deleted"
+        a.C: connection.close-ok
+        b.hello
+        b.S: connection.start version_minor=9
+        b.C: connection.start-ok mechanism=PLAIN response='\\0joe\\0x'
+        b.S: connection.tune
+        b.C: connection.tune-ok
+        b.C: connection.open virtual_host=x
+        b.S: connection.close reply_code=530 reply_text="vhost not found" class_id=10 method_id=40
+    """
+    assert (one(text, "vhost-refused")["cause_code"] is not None) is is_cause
 
 
 # ends without a close

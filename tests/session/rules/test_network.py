@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import CAPTURES
 from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
+from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
-from tests.tcp.wire import ACK, FIN, RST, SYN, Talk
+from tests.tcp.wire import ACK, FIN, RST, SYN, Packet, Talk
 
 MS = 1_000_000
 
@@ -76,6 +78,39 @@ def test_one_side_only() -> None:
         "out"
     )
     assert not told_of(packets, "capture-inconclusive")
+    assert not told_of(client, "tcp-gap")
+
+
+LOGIN = """handshake client='{"product": "p"}'\nC1: channel.open\nS1: channel.open-ok"""
+
+
+def _translated(isn: int = 0, wait_ns: int = 9_000) -> list[Packet]:
+    """A connection, and each packet again with another address of the server."""
+    packets = spoken(LOGIN).packets
+    if isn:
+        other = Talk(step_ns=MS, isn=(isn, 2000)).hands()
+        for packet in Script(LOGIN).packets:
+            other.put(0 if packet.sender == "client" else 1, packet.octets)
+        copies = other.packets
+    else:
+        copies = packets
+    for packet in list(copies):
+        octets = packet.octets
+        at = 16 if octets[12:16] == b"\n\0\0\1" else 12
+        octets = octets[:at] + b"\xac\x11\0\2" + octets[at + 4 :]
+        packets.append(packet._replace(octets=octets, ts_ns=packet.ts_ns + wait_ns))
+    return sorted(packets, key=lambda packet: packet.ts_ns)
+
+
+def test_both_sides_of_address_translation() -> None:
+    (row,) = told_of(_translated(), "proxy-on-both-sides")
+    assert row["detail"] == (
+        "10.0.0.1:40000 to 10.0.0.2:5672 and 10.0.0.1:40000 to 172.17.0.2:5672 are one connection, "
+        "before and after address translation: client's port, first TCP sequence number and login "
+        "are the same"
+    )
+    assert not told_of(_translated(isn=77), "proxy-on-both-sides")
+    assert not told_of(_translated(wait_ns=1001 * MS), "proxy-on-both-sides")
 
 
 def test_frames_in_holes() -> None:
@@ -103,6 +138,39 @@ def test_a_client_that_says_nothing_until_the_server_ends_tcp() -> None:
     assert row["detail"] == (
         "the client connected and said nothing; the server ended TCP after 10.0 s"
     )
+
+
+ASKED = "hello\nS: connection.start version_minor=9 mechanisms=PLAIN\n"
+
+
+@pytest.mark.parametrize("end", ["RST C", "FIN C\nFIN S"])
+def test_clients_that_leave_without_a_login(end: str) -> None:
+    row = one(ASKED + end, "connection-silent")
+    assert row["detail"] == (
+        "the client sent a protocol header and left 1.00 ms after the broker's connection.start, "
+        "which offers the login mechanisms PLAIN"
+    )
+    assert not told(ASKED + end, "disconnect-unclean")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ASKED + "FIN S\nFIN C",
+        ASKED + "@+999ms RST C",
+        ASKED + "C: connection.start-ok mechanism=PLAIN\nRST C",
+        "midstream\nS: connection.start version_minor=9\nRST C",
+    ],
+)
+def test_clients_that_begin_to_log_in_or_wait(text: str) -> None:
+    assert not told(text, "connection-silent")
+
+
+def test_health_checks_do_not_hide_what_failed() -> None:
+    rows = of_capture(CAPTURES / "cases" / "haproxy_backend.pcap.gz")
+    (row,) = (row for row in rows if row["code"] == "connection-silent")
+    assert (row["count"], row["packet_number"]) == (3, 6)
+    assert "disconnect-unclean" not in {row["code"] for row in rows}
 
 
 def test_connections_that_are_refused_elsewhere_or_open() -> None:
