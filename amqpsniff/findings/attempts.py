@@ -95,8 +95,8 @@ class Attempts:
         self.ports: set[int] = set()
         self.served = False
         self._pairs: dict[Key, list[Any]] = {}
-        self._established: dict[str, list[int]] = {}
-        self._refused: dict[str, list[int]] = {}
+        self._established: dict[str, list[Any]] = {}
+        self._refused: dict[str, list[Any]] = {}
         self._ended: dict[str, list[Any]] = {}
 
     def failed(self, conversation: Any, capture: str | None) -> Key | None:
@@ -202,9 +202,7 @@ class Attempts:
 
     def _ended_before(self, server: str, first_ns: int) -> list[Any]:
         """The connections that a server ended right before it refused others."""
-        ended = [
-            one for one in self._ended.get(server, ()) if 0 <= first_ns - one[0] <= ENDED_NS
-        ]
+        ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one[0] <= ENDED_NS]
         return ended if ended and self._nobody(server, min(ended)[0], first_ns) else []
 
     def _back_ns(self, server: str, last_ns: int) -> int | None:
@@ -230,7 +228,7 @@ class Attempts:
         known[4] = sorted({*known[4], *pair[4]})
         return True
 
-    def _note(self, servers: dict[str, list[int]], server: str, times: list[int]) -> None:
+    def _note(self, servers: dict[str, list[Any]], server: str, times: list[Any]) -> None:
         known = servers.get(server)
         if known is None:
             if len(servers) >= MAX_SERVERS:

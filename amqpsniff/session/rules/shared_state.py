@@ -169,7 +169,12 @@ def report_at(
     log = context.log
     end = last or place.packet_number
     if not log.again(code, place.connection_id, place.capture, channel, count, end, variant):
-        log.add(Finding(code, detail, *place, channel, count, last, *cause, variant))
+        log.add(
+            Finding(
+                code, detail, *place, channel, count=count, last_packet_number=last,
+                cause_code=cause[0], cause_packet_number=cause[1], variant=variant,
+            )
+        )  # fmt: skip
 
 
 def report_once(
