@@ -34,7 +34,8 @@ PLACES = 3
             each. The captures are read twice.
         --brief: Only the verdict and the lines.
         -v --verbose: Details of all findings, not only of those that the verdict tells.
-        --notes/--no-notes: Show notes on configuration and security, or leave them out.
+        --notes/--no-notes: Show notes on configuration and security, or leave them out, also of
+            what --fail-on looks at.
         --places N: Places shown of each finding. [default]
         --fail-on SEVERITY: Exit with 1 if there is a finding of this severity (info, warning,
             error) or a worse one. Also if something could not be analysed: no AMQP, TLS without
@@ -110,7 +111,7 @@ def diagnose(
         shown = found.findings[: rows.limit]
         run = log(shown, reading.capture.names, version=__version__, successful=successful)
         write_text(json.dumps(run, indent=2) + "\n")
-    return judged(reading.exit_code, found.failures(fail_on), quiet=source.quiet)
+    return judged(reading.exit_code, found.failures(fail_on, notes), quiet=source.quiet)
 
 
 def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:

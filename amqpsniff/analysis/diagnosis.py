@@ -73,18 +73,22 @@ class Diagnosis:
             finding_count=self.finding_count,
         )
 
-    def fails(self, fail_on: str | None) -> bool:
+    def fails(self, fail_on: str | None, notes: bool = True) -> bool:
         """True if a check must not pass: there are `failures`."""
-        return bool(self.failures(fail_on))
+        return bool(self.failures(fail_on, notes))
 
-    def failures(self, fail_on: str | None) -> list[str]:
+    def failures(self, fail_on: str | None, notes: bool = True) -> list[str]:
         """Reasons in words why a check fails: traffic that could not be looked at, and findings as
-        bad as `fail_on`. Empty if `fail_on` is None.
+        bad as `fail_on`, with or without notes. Empty if `fail_on` is None.
         """
         if fail_on is None:
             return []
         kinds = [KINDS[code] for code in dict.fromkeys(one.code for one in self.found)]
-        bad = [one for one in kinds if at_least(one.severity, fail_on)]
+        bad = [
+            one
+            for one in kinds
+            if at_least(one.severity, fail_on) and (notes or one.category != "note")
+        ]
         return [
             *(f"not judged: {text}" for text in self.verdict.unseen),
             *(f"found {one.severity}: {one.title} ({one.code})" for one in bad),

@@ -23,6 +23,12 @@ Row = dict[str, Any]
 _CATEGORIES = ("problem", "capture", "cost", "note")
 """Categories of findings, the important first."""
 
+_BROAD = frozenset(
+    ("broker-stopped", "connection-blocked", "path-interrupted", "connect-refused",
+     "connect-unanswered")
+)  # fmt: skip
+"""Findings that are about all clients of a broker, or of a path to it."""
+
 _OWN = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
     "detail", "count", "last_packet_number", "cause_code", "cause_packet_number",
@@ -116,7 +122,9 @@ def _blank(code: str) -> Row:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By importance: severity, problems before costs and notes, how sure they are, time."""
+    """By importance: severity, problems before costs and notes, what concerns all clients of a
+    broker, how sure they are, time.
+    """
     return sorted(_in_time(findings), key=lambda finding: _importance_of(finding.code))
 
 
@@ -125,10 +133,10 @@ def _in_time(findings: Iterable[Finding]) -> list[Finding]:
 
 
 @cache
-def _importance_of(code: str) -> tuple[int, int, int]:
+def _importance_of(code: str) -> tuple[int, int, bool, int]:
     kind = KINDS[code]
     category, confidence = _CATEGORIES.index(kind.category), _CONFIDENCES.index(kind.confidence)
-    return -rank(kind.severity), category, confidence
+    return -rank(kind.severity), category, code not in _BROAD, confidence
 
 
 def cases(findings: Iterable[Finding]) -> list[Case]:
@@ -153,10 +161,9 @@ def headings(roots: Iterable[Case], severity: str) -> list[Case]:
     return [case for case in every if KINDS[case.code].severity == severity]
 
 
-def _importance(case: Case) -> tuple[int, int, int, int]:
+def _importance(case: Case) -> tuple[int, int, bool, int, int]:
     worst = max(rank(KINDS[one.code].severity) for one in case.walk())
-    _, category, confidence = _importance_of(case.code)
-    return -worst, category, confidence, case.findings[0].ts_ns or 0
+    return -worst, *_importance_of(case.code)[1:], case.findings[0].ts_ns or 0
 
 
 class _Causes:

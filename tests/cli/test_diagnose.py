@@ -436,10 +436,13 @@ def test_a_cut_packet_is_not_a_missing_one() -> None:
 
 
 def test_what_fails_a_check_is_named_where_it_is_not_shown() -> None:
-    words = ("--fail-on", "warning", "--no-notes", "--brief")
-    found = run("diagnose", "pika_mix.pcap", "--only", "connection-unencrypted", *words)
+    words = ("--fail-on", "warning", "--limit", "0", "--brief")
+    note = ("diagnose", "pika_mix.pcap", "--only", "connection-unencrypted", *words)
+    found = run(*note)
     assert found.code == 1
     assert found.err.endswith(" (connection-unencrypted)\n")
+    found = run(*note, "--no-notes")  # nor are notes looked at that are not wanted
+    assert (found.code, found.err) == (0, "")
     bad = "found error: A queue or exchange was declared with other properties than it has"
     for command in (("diagnose", *words), ("report", "-o", "-", "--fail-on", "error")):
         found = run(*command, "pika_mix.pcap", "--only", "declaration-mismatch")
