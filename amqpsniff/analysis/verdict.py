@@ -20,7 +20,7 @@ from amqpsniff.analysis.quality import ENDED_EARLY
 from amqpsniff.analysis.times import SECOND_NS, moment
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.findings.kind import rank
-from amqpsniff.units import count, octets, plural
+from amqpsniff.units import count, octets, plural, some
 from amqpsniff.wire_text import harmless, shortened
 
 MAX_SENTENCES = 5
@@ -119,6 +119,8 @@ def verdict(
     end = [*_more(unseen), *_missing(found, numbers, connections)]
     captures = {one.capture for findings in found.values() for one in findings}
     named = len(captures - {None}) > 1
+    servers = {one.server for findings in found.values() for one in findings}
+    several = len(servers - {None}) > 1
     told: list[Case] = []
     sentences, mild = list(reported), "warning" if reported else None
     failed = bool(reported) or any(_failed(lead) for _, lead in leads)
@@ -134,7 +136,10 @@ def verdict(
     for case, lead in leads[:MAX_LEADS]:
         room = MAX_SENTENCES - len(end) - (len(leads) > len(told) + 1) - len(sentences)
         if room > 0:
-            said = _sentences(case, lead, clients, start_ns, zone=zone, day=not told, named=named)
+            day = not told
+            said = _sentences(
+                case, lead, clients, start_ns, zone=zone, day=day, named=named, several=several
+            )
             sentences += list(said)[:room]
             told.append(lead)
     more = len(leads) - len(told)
@@ -180,11 +185,12 @@ def _sentences(
     zone: str | None,
     day: bool,
     named: bool,
+    several: bool,
 ) -> Iterator[str]:
     """Sentences about a case and its consequences.
 
     The first time is one of a `day`, in the `zone`. Packets have the names of their captures if
-    these are `named`.
+    these are `named`; brokers are named if there are `several`.
     """
     row = lead.first
     below = (one for one in lead.walk() if one is not lead)
@@ -202,6 +208,9 @@ def _sentences(
         for one in unlike
     ]
     who = "" if clients.named_in(row) else clients.who(lead.findings)
+    servers = dict.fromkeys(harmless(one.server) for one in lead.findings if one.server)
+    if several and servers and not any(one in kinds[0] for one in servers):
+        who = f"{who} at {some(list(servers))}".lstrip()
     said = [who, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:

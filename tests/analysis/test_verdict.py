@@ -13,11 +13,11 @@ SOUND = {"lost_bytes": 0, "gaps": 0, "cut": 0, "midstream_connections": 0}
 SECOND = 10**9
 
 
-def finding(code: str, at: int = 1, connection: str = "a", **more: Any) -> Finding:
+def finding(code: str, at: int = 1, connection: str | None = "a", **more: Any) -> Finding:
     """A finding at a packet, a second a packet."""
     given: dict[str, Any] = {
         "detail": "", "capture": "x.pcap", "packet_number": at, "ts_ns": at * SECOND,
-        "connection_id": connection, "client": f"10.0.0.2:{ord(connection)}", "server": "s:2",
+        "connection_id": connection, "client": f"10.0.0.2:{ord(connection or 'z')}", "server": "s:2",
     } | more  # fmt: skip
     return Finding(code, **given)
 
@@ -59,6 +59,32 @@ def test_a_capture_is_named_only_among_others() -> None:
     assert "packet 3," in str(judged(one, finding("rules-limit", capture=None)))
     two = judged(one, finding("publish-rejected", 3, "b", capture="y.pcap"))
     assert "packet 3 of x.pcap," in str(two)
+
+
+def test_a_broker_is_named_only_among_others() -> None:
+    """Not where the detail names it; of findings without a client each broker is told."""
+    clients = Clients([connection("a", "billing"), connection("b", "stock")])
+    refused, ended = finding("publish-rejected", 3), finding("disconnect-unclean", 4, "b")
+    assert "s:2" not in str(judged(refused, ended, clients=clients))
+    other = finding("disconnect-unclean", 4, "b", server="t:2")
+    found = judged(refused, other, clients=clients)
+    assert "billing (user app, 10.0.0.2) at s:2, seen" in found.sentences[0]
+    assert "stock (user app, 10.0.0.2) at t:2, seen" in found.sentences[1]
+    stopped = [
+        finding("broker-stopped", at, None, client=None, server=f"s:{at}", detail=f"s:{at} ended")
+        for at in (5, 6)
+    ]
+    text = str(judged(*stopped))
+    assert "2 times, first seen" in text
+    assert "s:5 ended; s:6 ended" in text
+
+
+def test_what_concerns_all_clients_of_a_broker_is_told_first() -> None:
+    found = judged(finding("channel-closed-by-broker", 1), finding("connection-blocked", 9, "b"))
+    assert [one["code"] for one in found.evidence] == [
+        "connection-blocked",
+        "channel-closed-by-broker",
+    ]
 
 
 def test_a_detail_of_another_client_than_the_first_names_it() -> None:
