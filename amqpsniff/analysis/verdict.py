@@ -236,8 +236,8 @@ def _unlike(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _result(case: Case, before: str) -> str:
-    """A consequence; `before` was said already."""
-    detail = gist(case.first["detail"], 0)
+    """A consequence, as where it came most often; `before` was said already."""
+    detail = gist(max(case.findings, key=lambda one: one.count).detail, 0)
     said = list(filter(None, (_times(case, detail), "" if detail in before else detail)))
     return inner(KINDS[case.code].title) + (f" ({', '.join(said)})" if said else "")
 

@@ -15,9 +15,10 @@ SECOND = 10**9
 
 def finding(code: str, at: int = 1, connection: str | None = "a", **more: Any) -> Finding:
     """A finding at a packet, a second a packet."""
+    port = ord(connection or "z")
     given: dict[str, Any] = {
         "detail": "", "capture": "x.pcap", "packet_number": at, "ts_ns": at * SECOND,
-        "connection_id": connection, "client": f"10.0.0.2:{ord(connection or 'z')}", "server": "s:2",
+        "connection_id": connection, "client": f"10.0.0.2:{port}", "server": "s:2",
     } | more  # fmt: skip
     return Finding(code, **given)
 
