@@ -43,7 +43,7 @@ class NonAmqpReporter:
                 attempts.established(conversation.b, conversation.start_ns)
             if conversation.ended_by == server and conversation.ended is not None:
                 end = (conversation.a, conversation.b)[server]
-                attempts.ended(end, conversation, connection.capture)
+                attempts.ended(end, conversation, connection.last_capture or connection.capture)
         elif conversation.starts[1] is None and _is_failed(conversation):
             self.failed += 1
             key = attempts.failed(conversation, connection.capture)

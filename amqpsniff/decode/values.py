@@ -356,7 +356,7 @@ class ValueReader(ByteReader):
             at = self._skip(name + length, limit)
             if not name < at <= limit:
                 break
-            if length != 3 or self.bytes_at(name, 3) != b"BCC":
+            if length != 3 or self.data[name] != 0x42 or self.bytes_at(name, 3) != b"BCC":
                 total += self.hash_with(seed, name - 1, at - name + 1)
         if at != limit:
             return self.hash_with(seed, start, end - start)

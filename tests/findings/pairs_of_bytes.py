@@ -213,14 +213,16 @@ def _refused(flags: int) -> Callable[[], Case]:
     return lambda: sent(talk.packets)
 
 
-def _ended_before(count: int) -> Callable[[], Case]:
-    """Connections that the server ends, and an attempt that it refuses a second later."""
+def _ended_before(side: int) -> Callable[[], Case]:
+    """A connection that the server ends, another that a side does, and an attempt a second later
+    that is refused.
+    """
     packets = []
-    for place in range(count):
+    for place, ender in enumerate((1, side)):
         talk = wire.Talk(ports=(50000 + place, 5672)).hands()
         talk.client(HELLO)
         talk.server(HELLO)
-        talk.server(flags=wire.RST | wire.ACK)
+        talk.put(ender, b"", flags=wire.RST | wire.ACK)
         packets += talk.packets
     late = wire.Talk(start_ns=wire.START_NS + 1_000_000_000)
     late.client(flags=wire.SYN)
@@ -387,7 +389,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "tls-certificate-expired": Pair(_tls(_starting(2_051_308_800)), _tls(_starting(2_051_308_799))),
     # before a connection
-    "broker-stopped": Pair(_ended_before(2), _ended_before(1)),
+    "broker-stopped": Pair(_ended_before(1), _ended_before(0)),
     "connect-refused": Pair(_refused(wire.RST | wire.ACK), _refused(wire.SYN | wire.ACK)),
     "connect-unanswered": Pair(_unanswered_for(500), _unanswered_for(499)),
     "server-not-amqp": Pair(_greeted(HELLO, b"HTTP/1.1"), _greeted(HELLO, HELLO)),

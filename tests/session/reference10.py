@@ -102,7 +102,7 @@ class Delivery:
         self.last, self.transfers, self.octets = said.packet, 0, 0
         self.id = said.fields.get("delivery_id")
         self.status = "incomplete"
-        self.presettled = self.waits = self.holed = False
+        self.presettled = self.perhaps_settled = self.waits = self.holed = False
         self.losses = 0 if session is None else session.losses
         self.said_losses = 0
         self.said: Any = None
@@ -399,7 +399,7 @@ class Conversation:
             one = Delivery(said, session, link)
             one.holed = one.id is None and side in self.lossy
             self._started(one)
-        settled = one.presettled or one.settled_by is not None
+        settled = one.presettled or one.settled_by is not None or one.perhaps_settled
         if fields.get("settled") and not settled:
             one.presettled = True
             self._free(one)
@@ -499,7 +499,8 @@ class Conversation:
                 one.waits = False
             if not sure:
                 if fields.get("settled"):
-                    one.over, one.said = True, None
+                    one.over = one.perhaps_settled = True
+                    one.said = None
                 continue
             if fields.get("state") is not None and fields["state"][0] in OUTCOMES[0]:
                 one.said = (*fields["state"], said.packet, said.ts_ns)

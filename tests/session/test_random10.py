@@ -332,6 +332,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @given(numbers=st.lists(st.integers(0, 2**40), min_size=20, max_size=120))
 @example([1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 2, 2, 10, 302940, 1, 0, 0, 0, 0, 1])
 @example([1, 2, 2, 992, 2717, 1, 1, 2, 2, 5977, 0, 0, 1, 1, 1, 1, 1, 1735, 1208, 181])
+@example([1, 0, 1, 1, 1, *[2] * 5, 64980, 22805, *[0] * 7, 31311386])
 @settings(max_examples=rounds(200))
 def test_the_engine_agrees_with_the_reference(holes: bool, late: bool, numbers: list[int]) -> None:
     """Messages, links and sessions of random conversations."""

@@ -43,7 +43,8 @@ SPRING_RATE = 25
 """Channels a second; Spring's default cache keeps 25 of them."""
 
 
-_VARIABLE = re.compile(r"[0-9a-f]{8,}|\d+")
+_VARIABLE = re.compile(r"[0-9a-fA-F-]{8,}|\d+")
+"""Parts of a name that differ between connections of one application: UUIDs, hashes, numbers."""
 
 
 class _Churn:
