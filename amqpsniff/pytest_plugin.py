@@ -48,7 +48,7 @@ MAX_LINES = 60
 """Lines of the conversation that a failure shows, the last ones."""
 
 _WIRE = pytest.StashKey["Wire"]()
-"""What is recorded of a test, a class, a module or the session, at its node."""
+"""Key of the `Wire` in the stash of a test, a class, a module or the session."""
 
 SYN, ACK, PUSH, FIN = 2, 16, 8, 1
 MAX_READ = 32_768
@@ -457,7 +457,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _unreached(host: str, port: int, error: OSError) -> str:
-    """What to say of a broker that could not be reached."""
+    """The line about a broker that could not be reached."""
     named = f"the variable {BROKER.upper()} or the setting {BROKER} names another"
     return f"no broker at {host}:{port}: {error.strerror or error}; {named}"
 

@@ -1,4 +1,4 @@
-"""What surveys and tasks know, as bytes of a file; and 64-bit integers as Arrow has them."""
+"""Facts of surveys and results of tasks as bytes of a file; 64-bit integers as Arrow arrays."""
 
 from __future__ import annotations
 

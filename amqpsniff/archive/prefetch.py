@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 def prefetched(items: Iterator[Item], pool: Executor, count: int = 1) -> Iterator[Item]:
-    """The items, none of which is None, as `pool` makes them: `count` ahead, from now on.
+    """The same items, made by `pool` from now on, `count` of them ahead; none of them may be None.
 
     More than one are made ahead by a pool of one thread only. What making an item raises is raised
     in its place.

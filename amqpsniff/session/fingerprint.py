@@ -3,9 +3,9 @@
 
 A broker hands properties on as they came, with these exceptions, which are undone here: headers
 are in any order, since RabbitMQ 4.3 sorts them by name; those that it adds (`ADDED`) or removes
-(`BCC`) do not count; the address for direct replies is made
-unique in `reply_to`; a message that was dead-lettered loses its `expiration`, and comes under
-another exchange and routing key. The header `x-death` says what they were at first: its last entry.
+(`BCC`) do not count; the address for direct replies is made unique in `reply_to`; a message that
+was dead-lettered loses its `expiration`, and comes under another exchange and routing key. The
+header `x-death` says what they were at first: its last entry.
 """
 
 from __future__ import annotations

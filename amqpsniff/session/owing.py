@@ -235,9 +235,10 @@ def _replies(session: Any) -> Iterator[Debt]:
             yield Debt(1 - side, "reply", what, first.number, _time(first.ts_ns))
 
 
-def unanswered(channel: Any) -> Iterator[tuple[str, int, int]]:
-    """What the client began on a channel of AMQP 1.0 and the broker did not: the session and links,
-    in a word with their packet and time."""
+def _unanswered(channel: Any) -> Iterator[tuple[str, int, int]]:
+    """Requests of the client on a channel of AMQP 1.0 that wait for the broker, begin and attach:
+    their name, packet and time.
+    """
     session = channel.amqp10
     if session is None or not channel.known:
         return
@@ -250,7 +251,7 @@ def unanswered(channel: Any) -> Iterator[tuple[str, int, int]]:
 
 def _begun(channels: list[Any]) -> Iterator[Debt]:
     """Answers to what the client began in AMQP 1.0."""
-    found = [one for channel in channels for one in unanswered(channel)]
+    found = [one for channel in channels for one in _unanswered(channel)]
     if found:
         name, number, ts_ns = min(found, key=lambda one: one[1])
         what = f"the reply to {name}"

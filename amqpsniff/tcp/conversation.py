@@ -293,7 +293,7 @@ class Conversation:
 
     @property
     def holes(self) -> tuple[int, int]:
-        """How many holes there are, and the bytes in them, of the directions that were captured.
+        """Number of holes, and the bytes in them, of the directions that were captured.
 
         A direction without a packet is missing as a whole: what the other acknowledges is no hole.
         """

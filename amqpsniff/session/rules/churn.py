@@ -75,7 +75,7 @@ class _Churn:
             self.finding.detail = self.detail()
 
     def detail(self) -> str:
-        """What the finding says."""
+        """The words of the finding."""
         lasted = self.end_ns - self.begin_ns
         return (
             f"{self.words} opened {self.count:,} connections in {duration(lasted)}, one every "

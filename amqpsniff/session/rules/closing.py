@@ -28,7 +28,7 @@ _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
 """A queue in a reply text of RabbitMQ."""
 
 _DELETED = re.compile(r"(vhost|user) '(.*)' is deleted")
-"""What was deleted, in the text with which RabbitMQ closes its connections."""
+"""The text of a close of RabbitMQ after a deletion: the kind and the name of the deleted thing."""
 
 _DEPRECATED = re.compile(r"Feature (`\w+`) is deprecated")
 """What RabbitMQ 4 says of a deprecated feature that it does not permit, first in its text."""

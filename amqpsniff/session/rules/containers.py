@@ -39,8 +39,8 @@ _CODES = {1: "refused it", 2: "had an error", 3: "had an error that stays", 4: "
 """Meanings of the codes of sasl-outcome (§5.3.3.6)."""
 
 _FORCED_TEXT = "connection forced"
-"""How a close that an operator or a shutdown asked for is described. RabbitMQ 4 sends
-amqp:internal-error with it."""
+"""The description in a close that an operator or a shutdown asked for. RabbitMQ 4 sends it with
+amqp:internal-error."""
 _IDLE = ("idle", "inactive", "timeout")
 
 
