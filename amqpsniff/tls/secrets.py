@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,7 +57,7 @@ _SESSION = b"Session-ID:"
 _MASTER_KEY = b"Master-Key:"
 _SESSION_MARK = b"\xff"
 
-NEEDS = f"opening TLS needs the Python package cryptography: {how_to_add('tls')}"
+NEEDS = f"opening TLS needs the Python package cryptography, 43 or later: {how_to_add('tls')}"
 
 
 _LINE = r"\b(CLIENT_RANDOM|[A-Z_]+_SECRET(?:_\d+)?|RSA)((?:\s+[0-9A-Fa-f]{16,}){1,2})"
@@ -81,12 +82,11 @@ class Contents(NamedTuple):
 
 
 def can_decrypt() -> bool:
-    """True if the package that decrypts is installed."""
+    """True if the package that decrypts is installed, in a version that has all that is used."""
     try:
-        import cryptography  # noqa: F401
-    except ImportError:
+        return find_spec("cryptography.hazmat.decrepit") is not None
+    except ModuleNotFoundError:  # not even the package around it
         return False
-    return True
 
 
 class Secrets:

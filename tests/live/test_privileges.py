@@ -37,7 +37,10 @@ sys.exit(main())
 
 @pytest.fixture(scope="module")
 def program() -> tuple[str, ...]:
-    """The program, as a user without rights can run it: with a Python that everybody can read."""
+    """The program, as a user without rights can run it: with a Python that everybody can read.
+
+    `-S`: the packages of the system, which may be older, are not before those of this environment.
+    """
     folders = [*site.getsitepackages(), *sys.path[1:]]
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("becoming another user needs root and setpriv")
@@ -45,7 +48,7 @@ def program() -> tuple[str, ...]:
     if _without_rights("test", "-r", Path(os.__file__).parent).returncode == 0:
         pythons.insert(0, sys.executable)
     for python in filter(shutil.which, pythons):
-        command = (python, "-c", PROGRAM.format(folders=folders))
+        command = (python, "-S", "-c", PROGRAM.format(folders=folders))
         if _without_rights(*command, "live", "--help").returncode == 0:
             return command
     pytest.skip(f"{NOBODY} can run no Python of this version, or not read this program")

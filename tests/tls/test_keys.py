@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_what_is_not_opened_is_named(tmp_path: Path) -> None:
     assert "SSL 3.0 is not opened" in row["detail"]
 
 
-def test_files_that_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_no_keys(tmp_path: Path) -> None:
     sample = tls.SAMPLES / "tls12_rsa.pcap"
     for options, said in (
         ({"tls_keylog": tmp_path / "none"}, "key log cannot be read: No such file"),
@@ -125,8 +126,24 @@ def test_files_that_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(UsageError, match=said):
             amqpsniff.open(sample, **options).table("frames")  # type: ignore[arg-type]
-    monkeypatch.setattr(module, "can_decrypt", lambda: False)
-    with pytest.raises(UsageError, match=r"pip install 'amqpsniff\[tls\]'"):
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_without_the_package_that_decrypts(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or with a version before the ciphers moved, as the package of an older system."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cryptography"]:
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / "cryptography/hazmat").mkdir(parents=True)
+    for folder in ("cryptography", "cryptography/hazmat") if there else ():
+        (tmp_path / folder / "__init__.py").touch()
+    if there:
+        monkeypatch.syspath_prepend(tmp_path)
+    else:
+        monkeypatch.setitem(sys.modules, "cryptography", None)
+    sample = tls.SAMPLES / "tls12_rsa.pcap"
+    with pytest.raises(UsageError, match=r"43 or later: .*pip install 'amqpsniff\[tls\]'"):
         amqpsniff.open(sample, tls_key=tls.identity("rsa").key).table("frames")
     (row,) = findings(tls.SAMPLES / "tls12.pcapng", "tls-unreadable")
     assert "pip install" in row["detail"]
