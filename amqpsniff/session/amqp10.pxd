@@ -33,7 +33,7 @@ cdef class Amqp10Session:
     cdef public Channel channel
     cdef public tuple handles, unsettled
     cdef public dict links
-    cdef public int ended, server_channel
+    cdef public int ended, client_channel, server_channel
     cdef long long last_key
     cdef Link last
     cdef public long long in_vain

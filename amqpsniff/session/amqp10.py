@@ -198,15 +198,16 @@ class Amqp10Session:
     `handles` has links by handle. `links` has all that are there: by name and the side that sends
     (one whose name was attached again has a key of its own), or by handle where the name is not
     known; `last` is the one that was found last, by its handle and side (`last_key`, -1 for none).
-    `unsettled` has deliveries that wait. `server_channel`: the number that the server sends on.
-    `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
-    `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other has
-    settled, -1 for none.
+    `unsettled` has deliveries that wait. `client_channel` and `server_channel`: the numbers that
+    the sides send on, -1 for none yet. `in_vain`: how many deliveries dispositions looked at,
+    beyond one a frame and `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side
+    that the other has settled, -1 for none.
     """
 
     settled_to: list[int]
     ended: int
     in_vain: int
+    client_channel: int
     server_channel: int
     last_key: int
 
@@ -225,7 +226,7 @@ class Amqp10Session:
         self.last_key = -1
         self.unsettled = _NOTHING_WAITS
         self.ended = self.in_vain = 0
-        self.server_channel = -1
+        self.client_channel = self.server_channel = -1
         if not cython.compiled:
             self.settled_to = [-1, -1]
         self.settled_to[0] = self.settled_to[1] = -1
@@ -526,13 +527,16 @@ class Amqp10Tracker:
         """A side sends on a number, and on no other: the client's is that of the session."""
         channel: Channel = one.channel
         state: Amqp10Connection = channel.session.amqp10
-        before: cython.int = channel.number if side == 0 else one.server_channel
-        if before != number:
-            _drop(state.channels[side], before, one)
-            state.last_key = -1
+        before: cython.int = one.client_channel if side == 0 else one.server_channel
+        if before == number:
+            return
+        _drop(state.channels[side], before, one)
+        state.last_key = -1
         if side == 1:
             one.server_channel = number
-        elif channel.number != number or channel.slot is not channel.session.slot(number):
+            return
+        one.client_channel = number
+        if channel.number != number or channel.slot is not channel.session.slot(number):
             slot: ChannelSlot = self.tracker._slot(channel.session, number)
             if slot is not None:
                 slot.incarnations += 1
@@ -647,7 +651,7 @@ class Amqp10Tracker:
                 self._end_link(one, link)
         session: Session = channel.session
         state: Amqp10Connection = session.amqp10
-        _drop(state.channels[0], channel.number, one)
+        _drop(state.channels[0], one.client_channel, one)
         _drop(state.channels[1], one.server_channel, one)
         if state.last is one:
             state.last = None

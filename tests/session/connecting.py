@@ -302,6 +302,7 @@ class Connection:
         again = opens and incarnation and not answered and not incarnation.is_opening()
         if again:
             self._lose(event._replace(sender="client"))
+            incarnation.missing = set(self.missing)
         if incarnation and (again or incarnation.is_another(event)):
             incarnation.doubt(event.ts_ns)
             incarnation.ended = True

@@ -333,6 +333,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @example([1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 2, 2, 10, 302940, 1, 0, 0, 0, 0, 1])
 @example([1, 2, 2, 992, 2717, 1, 1, 2, 2, 5977, 0, 0, 1, 1, 1, 1, 1, 1735, 1208, 181])
 @example([1, 0, 1, 1, 1, *[2] * 5, 64980, 22805, *[0] * 7, 31311386])
+@example([1, 1, 1, 91, *[1] * 9, 80355662, 159496, 273577, 1491, 0, 2456, 217])
 @settings(max_examples=rounds(200))
 def test_the_engine_agrees_with_the_reference(holes: bool, late: bool, numbers: list[int]) -> None:
     """Messages, links and sessions of random conversations."""
