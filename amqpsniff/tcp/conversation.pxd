@@ -13,7 +13,7 @@ cdef class Conversation:
     cdef readonly long long over_ns, ended_ns, reset_ns
     cdef long long ended_number
     cdef bytes key
-    cdef long long round_trip_ns
+    cdef readonly long long round_trip_ns
     cdef object reset, another
     cdef dict findings_made
     cdef str name

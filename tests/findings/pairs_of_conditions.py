@@ -224,24 +224,34 @@ PAIRS: dict[str, Pair] = {
     ),
     "confirms-slow mean": pair(
         CONFIRM
-        + each(9, PUBLISH, "@+500ms S1: basic.ack delivery_tag={n}\n")
+        + each(9, PUBLISH, "@+499ms S1: basic.ack delivery_tag={n}\n")
         + PUBLISH
         + "@+~ms S1: basic.ack delivery_tag=10\n",
-        500,
-        499,
+        509,
+        508,
     ),
     "confirms-slow few": less(
-        CONFIRM + each(9, PUBLISH, "@+550ms S1: basic.ack delivery_tag={n}\n") + PUBLISH,
-        "@+550ms S1: basic.ack delivery_tag=10\n",
+        CONFIRM
+        + each(2, PUBLISH, "@+1200ms S1: basic.ack delivery_tag={n}\n")
+        + each(7, PUBLISH, "@+450ms S1: basic.ack delivery_tag={n}\n", first=3)
+        + PUBLISH,
+        "@+450ms S1: basic.ack delivery_tag=10\n",
     ),
     "confirms-slow share": pair(
         CONFIRM
         + each(30, PUBLISH, "S1: basic.ack delivery_tag={n}\n")
-        + (PUBLISH + "@+2000ms S1: basic.ack delivery_tag=31\n")
-        + (PUBLISH + "@+2000ms S1: basic.ack delivery_tag=32\n")
+        + (PUBLISH + "@+700ms S1: basic.ack delivery_tag=31\n")
+        + (PUBLISH + "@+700ms S1: basic.ack delivery_tag=32\n")
         + (PUBLISH + "@+~ms S1: basic.ack delivery_tag=33\n"),
-        1000,
-        999,
+        600,
+        599,
+    ),
+    "confirms-slow often": pair(
+        CONFIRM
+        + each(2, PUBLISH, "@+1200ms S1: basic.ack delivery_tag={n}\n")
+        + (PUBLISH + "@+~ms S1: basic.ack delivery_tag=3\n"),
+        500,
+        499,
     ),
     "confirm-per-message share": pair(
         CONFIRM + each(49, PUBLISH, "@+4ms S1: basic.ack delivery_tag={n}\n") + "@+~ms " + PUBLISH,

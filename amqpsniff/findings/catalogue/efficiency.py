@@ -46,8 +46,9 @@ EFFICIENCY = (
     Kind("confirm-per-message", "warning", "low",
          "A publisher waits for each confirm before it publishes again",
          "Over 50 messages or more, each publish follows the confirm of the one before at once.",
-         "Let many publishes be unconfirmed at a time, or confirm batches: now the round trip "
-         "limits the rate.",
+         "Let many publishes be unconfirmed at a time, or confirm batches: now the time to a "
+         "confirm limits the rate. Where that is many round trips of the network, see why the "
+         "broker is slow to confirm: disks, quorum queues, flow control.",
          "A publisher with little to send.",
          category="cost"),
     Kind("transaction-per-message", "warning", "high",

@@ -6,13 +6,14 @@ TIMING = (
     Kind("confirms-slow", "warning", "medium",
          "Publisher confirms are slow, or do not come",
          "The time from a publish to its confirm is half a second on average, or five seconds "
-         "once. Or confirms of half a second took a fifth of the time, and five seconds in all. Or "
-         "the broker sent other frames for five seconds after a publish, but no confirm. On a "
-         "channel from before the capture: five seconds after the last publish, in which the "
-         "broker sent nothing and the client three heartbeats.",
+         "once. Or three confirms or more of half a second took a fifth of the time, and two "
+         "seconds in all. Or the broker sent other frames for five seconds after a publish, but no "
+         "confirm. On a channel from before the capture: five seconds after the last publish, in "
+         "which the broker sent nothing and the client three heartbeats.",
          "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
          "size of messages. A quorum queue without its majority confirms nothing.",
-         "Captured at the client, the network's round trip is included.",
+         "Captured at the client, the network's round trip is included; the detail says it where "
+         "the connection's beginning was captured.",
          ("connection-blocked", "broker-not-reading", "message-oversized", "path-interrupted")),
     Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late, or not at all",

@@ -22,6 +22,21 @@ def took_text(count: int, total_ns: int, longest_ns: int) -> str:
     return f"{duration(total_ns / count)} on average and {duration(longest_ns)} at most"
 
 
+NOTICED_NS = 10_000_000
+"""Of shorter times it does not matter whose they are."""
+
+
+def round_trip_text(session: Any, took_ns: float) -> str:
+    """The network's part of the time to an answer, in words; empty if it is not known.
+
+    It is measured when the connection is opened, at whatever place the capture was taken.
+    """
+    round_trip_ns = session.connection.conversation.round_trip_ns
+    if not 0 < round_trip_ns < took_ns or took_ns < NOTICED_NS:
+        return ""
+    return f", {duration(round_trip_ns)} of it the network's round trip"
+
+
 def name_at(rows: Any, column: str, row: int) -> str | None:
     """An exchange, routing key or queue of a row; None for null."""
     name: str | None = rows.name_at(column, row)

@@ -30,6 +30,7 @@ from amqpsniff.session.rules.format import (
     number_of,
     packets_text,
     queue_text,
+    round_trip_text,
     route,
     took_text,
     when_closed,
@@ -219,6 +220,10 @@ VERY_SLOW_NS = 5 * SECOND_NS
 MIN_BEATS = 3
 """Heartbeats of a client after which a broker that is well has sent one, too."""
 
+LATE_CONFIRMS, LATE_NS = 3, 2 * SECOND_NS
+"""Late confirms of a channel, and the time that they were waited for altogether, below which it is
+chance."""
+
 LATE_SHARE = 0.2
 """Share of the time since a channel's first publish in which late confirms were waited for, from
 which on it matters."""
@@ -287,12 +292,13 @@ def _late_text(context: RuleContext) -> str:
     if late is None or first_ns == NULL:
         return ""
     spent_ns = max(context.channel.times.last_publish_ns, late.until_ns) - first_ns
-    if late.waited_ns < max(VERY_SLOW_NS, LATE_SHARE * spent_ns):
+    longest_ns = context.channel.times.confirm_ns_max
+    if late.count < LATE_CONFIRMS or late.waited_ns < max(LATE_NS, LATE_SHARE * spent_ns):
         return ""
     return (
         f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer and "
-        f"{duration(context.channel.times.confirm_ns_max)} at most: {duration(late.waited_ns)} of "
-        f"{duration(spent_ns)} were spent waiting for them"
+        f"{duration(longest_ns)} at most{round_trip_text(context.session, longest_ns)}: "
+        f"{duration(late.waited_ns)} of {duration(spent_ns)} were spent waiting for them"
     )
 
 
@@ -309,7 +315,8 @@ def judge_confirms(context: RuleContext) -> None:
     often = times.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
     if context.complete and (often or times.confirm_ns_max >= VERY_SLOW_NS):
         took = took_text(times.confirmed, times.confirm_ns, times.confirm_ns_max)
-        details.append(f"{number_of(times.confirmed, 'confirm')}, after {took}")
+        part = round_trip_text(context.session, mean if often else times.confirm_ns_max)
+        details.append(f"{number_of(times.confirmed, 'confirm')}, after {took}{part}")
     late = _late_text(context)
     if late and not details and context.complete:
         details.append(late)
@@ -371,7 +378,8 @@ def judge_waiting(context: RuleContext) -> None:
     average_ns = channel.times.confirm_ns / max(channel.times.confirmed, 1)
     detail = (
         f"{channel.times.waited_publishes} publishes, each after the confirm of the one before; "
-        f"a confirm took {duration(average_ns)} on average, "
+        f"a confirm took {duration(average_ns)} on average"
+        f"{round_trip_text(context.session, average_ns)}, "
         f"and {rate(numbered * SECOND_NS / spent)} messages a second were published"
     )
     context.report(

@@ -13,6 +13,7 @@ from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.flow_control import was_blocked
+from amqpsniff.session.rules.format import round_trip_text
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import LASTED, MISSING_NS, SLOW_NS, WAITING
 from amqpsniff.session.rules.peers import end_ns
@@ -150,9 +151,11 @@ def judge_blocking(context: RuleContext) -> None:
         return
     answers = waited.by_method()
     most = max(answers, key=lambda name: int(answers[name].took_ns))
+    each_ns = answers[most].took_ns / answers[most].count
     detail = (
         f"{waited.count} requests waited for {duration(waited.waited_ns)} of {duration(lasted)}, "
-        f"most of it {answers[most].count} times {most}"
+        f"most of it {answers[most].count} times {most}: {duration(each_ns)} each"
+        f"{round_trip_text(context.session, each_ns)}"
     )
     context.report("synchronous-waiting", detail, number=waited.number, ts_ns=waited.ts_ns)
 

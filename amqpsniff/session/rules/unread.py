@@ -178,14 +178,18 @@ def _has_role(rows: Iterable[Any]) -> bool:
 
 
 def _unread(context: RuleContext, at: Sequence[str], exchange: str, key: str) -> set[str]:
-    """Queues that messages on a route reach; none if one of them is read, or messages of the route
-    were delivered.
+    """Queues that messages on a route reach and stay in; none if one of them is read, or messages
+    of the route were delivered.
+
+    A queue that has a dead-letter exchange itself hands them on, as one that delays retries does.
     """
     if got_on(context, (*at, exchange, key), 0):
         return set()
     queues = queues_of(context, (at[0], at[1]), exchange, key)
-    known = context.shared.get(READ, {})
-    return set() if any((*at, queue) in known for queue in queues) else queues
+    known, targets = context.shared.get(READ, {}), context.shared.get(TARGETS, {})
+    if any((*at, queue) in known for queue in queues):
+        return set()
+    return {queue for queue in queues if (*at, queue) not in targets}
 
 
 def _report(

@@ -266,3 +266,24 @@ def test_deliveries_rejected_for_good() -> None:
     dead = f"arguments='{json.dumps({'x-dead-letter-exchange': 'dead'})}'"
     assert said(rejected(5, dead), "deliveries-rejected") == []
     assert said(rejected(5, begin=""), "deliveries-rejected") == []
+
+
+# dead letters
+
+
+@pytest.mark.parametrize(("hands_on", "times"), [(False, 1), (True, 0)])
+def test_dead_letters_in_a_queue_that_hands_them_on(hands_on: bool, times: int) -> None:
+    """A queue for retries gives its messages back when they expire; nobody has to read it."""
+    dead = json.dumps({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "retry"})
+    back = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"} if hands_on else {}
+    text = (
+        "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+        f"C1: queue.declare queue=q arguments='{dead}'\nS1: queue.declare-ok queue=q\n"
+        f"C1: queue.declare queue=retry arguments='{json.dumps({'x-message-ttl': 300} | back)}'\n"
+        "S1: queue.declare-ok queue=retry\n"
+        "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+        + _deliver(1)
+        + "C1: basic.reject delivery_tag=1 requeue=0\n"
+        + "@+11000ms C: connection.close reply_code=200\nS: connection.close-ok\n"
+    )
+    assert len(said(text, "dead-letter-unread")) == times

@@ -73,7 +73,7 @@ def test_slow_answers() -> None:
 
 def test_a_connection_that_waits_most_of_its_time() -> None:
     assert details(asked(20, 200, 100), "synchronous-waiting") == [
-        "21 requests waited for 4.00 s of 6.01 s, most of it 20 times queue.bind"
+        "21 requests waited for 4.00 s of 6.01 s, most of it 20 times queue.bind: 200 ms each"
     ]
 
 
