@@ -1110,6 +1110,7 @@ class Capture:
             replies={} if part.chooses() else self.replies,
             findings=self.found if findings is None else findings,
             part=part.chooses(),
+            window=part.span(self._started),
             zone=part.tz,
             top=top,
         )

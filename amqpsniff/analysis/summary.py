@@ -61,6 +61,8 @@ class Summary(TypedDict):
         captures, comments: Names of the captures; comments of their sections.
         packets, start, end, span_ns: Packets, times of the first and the last of them (RFC 3339),
             and the time between.
+        counted_from, counted_to: The times between which messages and frames were counted, where
+            only a part of the capture was chosen; else None.
         quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the
             number of messages by status.
         connection_count, chosen_count, connections: The number of all connections, and of those
@@ -86,6 +88,8 @@ class Summary(TypedDict):
     start: str | None
     end: str | None
     span_ns: int | None
+    counted_from: str | None
+    counted_to: str | None
     quality: Row
     connection_count: int
     chosen_count: int
@@ -118,6 +122,7 @@ def summary(
     replies: Mapping[str, Any],
     findings: Sequence[Finding] = (),
     part: bool = False,
+    window: tuple[int | None, int | None] = (None, None),
     zone: str | None = None,
     top: int,
 ) -> Summary:
@@ -132,18 +137,25 @@ def summary(
         replies: The `Histogram` of the time that replies took, by the request's method.
         findings: Findings of the pass.
         part: True if only a part of the traffic was counted.
+        window: The first nanosecond that was counted and the first that was not; None for open.
         zone: The time zone of times of day in the verdict; None for UTC.
         top: Rows of each section.
     """
-    span_ns = None
+    span_ns = counted_ns = None
+    counted: list[str | None] = [None, None]
     if totals.first_ns is not None and totals.last_ns is not None:
-        span_ns = totals.last_ns - totals.first_ns
+        span_ns = counted_ns = totals.last_ns - totals.first_ns
+        if window != (None, None):
+            begin_ns = max(totals.first_ns, window[0] or 0)
+            end_ns = totals.last_ns if window[1] is None else min(totals.last_ns, window[1])
+            counted_ns = max(end_ns - begin_ns, 0)
+            counted = [times.absolute(begin_ns), times.absolute(max(begin_ns, end_ns))]
     numbers = quality(totals)
     connections = [
         _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
     ]
     chosen = statistics["counted"] if part else totals.connections
-    messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
+    messages = [_messages(statistics, name, counted_ns) for name in sorted(statistics["sizes"])]
     return {
         "verdict": _verdict(
             statistics, connections, findings, totals, numbers, chosen, zone
@@ -154,6 +166,8 @@ def summary(
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
         "span_ns": span_ns,
+        "counted_from": counted[0],
+        "counted_to": counted[1],
         "quality": numbers | {"messages": _ranked(statistics["statuses"])},
         "connection_count": totals.connections,
         "chosen_count": chosen,

@@ -80,10 +80,11 @@ def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
     for comment in result["comments"][:MAX_COMMENTS]:
         yield "comment", harmless(comment.rstrip())
     yield "packets", packets
-    if result["start"] is not None:
-        start, end = in_zone(result["start"]), in_zone(result["end"])
-        same_day = start[:10] == end[:10]
-        yield "time", f"{start} to {end[11:] if same_day else end}"
+    for name, first, last in (("time", "start", "end"), ("counted", "counted_from", "counted_to")):
+        if result[first] is not None:
+            start, end = in_zone(result[first]), in_zone(result[last])
+            same_day = start[:10] == end[:10]
+            yield name, f"{start} to {end[11:] if same_day else end}"
     yield "traffic", _traffic(result)
     yield "quality", _quality(result)
 

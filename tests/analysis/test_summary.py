@@ -1,5 +1,7 @@
 """The summary of a part of the traffic, and errors of AMQP 1.0."""
 
+import pytest
+
 import amqpsniff
 from tests.conftest import CAPTURES, SAMPLES
 from tests.decode.amqp10.truth import capture
@@ -11,6 +13,18 @@ def test_a_part_says_how_much_it_is_of() -> None:
     assert (
         part["verdict"]["text"] == "Nothing wrong was found while decoding 1 of 4 AMQP connections."
     )
+
+
+def test_rates_are_those_of_the_time_that_was_chosen() -> None:
+    capture = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    whole, part = capture.summary(), capture.summary(from_=0.1, to=0.35)
+    assert (whole["counted_from"], whole["counted_to"]) == (None, None)
+    assert (part["counted_from"] or "") > (part["start"] or "")
+    for row in part["messages"]:
+        assert row["per_second"] == row["count"] / 0.25
+    for row in capture.summary(from_=0.1)["messages"]:
+        rate = row["count"] * 1e9 / ((whole["span_ns"] or 0) - 1e8)
+        assert row["per_second"] == pytest.approx(rate, abs=0.001)
 
 
 def test_a_part_of_nothing_is_not_in_order() -> None:
