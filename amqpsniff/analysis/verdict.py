@@ -214,7 +214,7 @@ def _sentences(
     said = [who, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
-        parts.append(f"likely because {_result(case, kinds[0])}")
+        parts.append(f"likely because {_result(_cause_of(lead, case), kinds[0])}")
     yield f"{KINDS[lead.code].title}: {'; '.join(filter(None, parts))}."
     if results:
         told = (_result(one, kinds[0]) for one in results[:MAX_RESULTS])
@@ -233,6 +233,13 @@ def _unlike(findings: Sequence[Finding]) -> list[Finding]:
         server = one.server if one.client is None else None
         unlike.setdefault((server, _VALUE.sub("", gist(detail, 0))), one)
     return list(unlike.values())[:MAX_KINDS]
+
+
+def _cause_of(lead: Case, cause: Case) -> Case:
+    """The places of a cause that brought about some place of what is told; all if none did."""
+    meant = {(one.cause_code, one.cause_packet_number) for one in lead.findings}
+    found = [one for one in cause.findings if (one.code, one.packet_number) in meant]
+    return Case(cause.code, found) if found else cause
 
 
 def _result(case: Case, before: str) -> str:

@@ -156,6 +156,17 @@ def test_what_failed_is_told_before_a_cost_that_led_to_it() -> None:
     assert "Nothing failed" not in str(found)
 
 
+def test_the_cause_is_quoted_where_it_brought_it_about() -> None:
+    """Not as it was seen on another connection before."""
+    found = judged(
+        finding("automatic-acknowledgement", 2, "b", detail="basic.consume of queue 'other'"),
+        finding("automatic-acknowledgement", 3, "a", detail="basic.get of queue 'q'"),
+        finding("acknowledgement-invalid", 4, "a", cause_code="automatic-acknowledgement",
+                cause_packet_number=3),
+    )  # fmt: skip
+    assert found.sentences[0].endswith("by auto-ack (basic.get of queue 'q').")
+
+
 def test_the_one_with_consequences_is_told_first() -> None:
     ends = [
         finding("disconnect-unclean", at, one, detail=one * 3) for at, one in ((1, "a"), (2, "b"))
