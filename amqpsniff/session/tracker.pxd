@@ -59,6 +59,10 @@ cdef class Tracker:
     cdef _emit_message(self, str event, Channel channel, PendingMessage entry, MessageRows messages, long long row)
     cdef int _count_route(self, Channel channel, MessageRows messages, long long row, bint publish) except? -1
     cdef int _note_unfinished(self, Channel channel, MessageRows messages, long long row, int side) except? -1
+    cdef long long _end_ns(self, MessageRows messages, long long row) except? -2
+    cdef int _see_size(
+        self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size
+    ) except? -1
     cdef int _note_bulky(
         self, Channel channel, MessageRows messages, long long row, long long size
     ) except? -1

@@ -125,6 +125,7 @@ from cython.cimports.amqpsniff.session.rules.occasions import (
     STALLED_NS,
     STAYED,
     STAYED_NS,
+    TRANSFERRED_BYTES,
     UNCLEAN,
     UNOPENED,
     UNPROTECTED,
@@ -1696,8 +1697,8 @@ class Tracker:
                     self.emit("published-again", channel, number, ts_ns, facts)
         elif messages.redelivered.values[row] != 1:
             self._queued(channel, messages, row)
-        if size > self.large:
-            self._emit_message("large", channel, entry, messages, row)
+        if size >= TRANSFERRED_BYTES:
+            self._see_size(channel, entry, messages, row, size)
         if messages.redelivered.values[row] == 1:
             times.redelivered += 1
             self._emit_message("redelivered", channel, entry, messages, row)
@@ -1802,17 +1803,41 @@ class Tracker:
             channel.unfinished = side, number, messages.ts_ns.values[row], captured, size
         return 0
 
+    def _end_ns(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
+        """The time of the last byte of a message; NULL where that is not known."""
+        frames: FrameRows = self.frames
+        requires: cython.longlong = messages.ended_at.values[row]
+        if messages.status.values[row] == INCOMPLETE or not 0 < requires <= frames.rows:
+            return NULL
+        return frames.ts_ns.values[requires - 1]
+
+    def _see_size(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        messages: MessageRows,
+        row: cython.longlong,
+        size: cython.longlong,
+    ) -> cython.int:
+        """Ask the rules about a message that is large, or was long on its way."""
+        if size > self.large:
+            self._emit_message("large", channel, entry, messages, row)
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        end_ns: cython.longlong = self._end_ns(messages, row)
+        if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
+            number: cython.longlong = messages.packet_number.values[row]
+            publish: cython.bint = entry is None or entry.kind == PUBLISH
+            facts = {"publish": publish, "size": size, "end_ns": end_ns}
+            self.emit("long-on-its-way", channel, number, ts_ns, facts)
+        return 0
+
     def _note_bulky(
         self, channel: Channel, messages: MessageRows, row: cython.longlong, size: cython.longlong
     ) -> cython.int:
         """Remember a large delivery that was long on its way."""
-        frames: FrameRows = self.frames
-        requires: cython.longlong = messages.ended_at.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         channel.session.bulky = None
-        if messages.status.values[row] == INCOMPLETE or not 0 < requires <= frames.rows:
-            return 0
-        end_ns: cython.longlong = frames.ts_ns.values[requires - 1]
+        end_ns: cython.longlong = self._end_ns(messages, row)
         if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
             channel.session.bulky = (channel.number, end_ns, size, end_ns - ts_ns)
         return 0

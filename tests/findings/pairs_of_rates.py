@@ -94,6 +94,15 @@ def _held_up(ms: int) -> str:
     return OPEN + begun + "".join(rounds)
 
 
+def _transferred(ms: int) -> str:
+    """Three publishes, each 667 ms on its way, the last 1 ms longer than a time."""
+    row = DEFINED["basic.publish"]
+    given = {"ticket": 0, "exchange": b"e", "routing_key": b"k", "mandatory": 0, "immediate": 0}
+    method, header, body = (one.hex() for one in encoder.content(row, given, bytes(16_384)))
+    one = f"BYTES C {method}{header}\n@+{{}}ms S: connection.unblocked\nBYTES C {body}\n"
+    return OPEN + "".join(map(one.format, (666, 666, ms)))
+
+
 def _reply_queues(last: str) -> str:
     """Three calls, each with a queue of its own but perhaps the last."""
     queues = each(3, "C1: basic.consume queue=r{n} consumer_tag=r{n} no_ack=1\n")
@@ -336,6 +345,7 @@ PAIRS: dict[str, Pair] = {
     "rpc-unanswered": Pair(_unanswered(10_001), _unanswered(10_000)),
     "rpc-server-lost": Pair(_server_lost(1_000), _server_lost(999)),
     "head-of-line-wait": Pair(_held_up(1), _held_up(2)),
+    "transfer-slow": Pair(_transferred(665), _transferred(664)),
     "reply-missing": Pair(OPEN + _ASKED.format(ms=5_001), OPEN + _ASKED.format(ms=5_000)),
     "broker-slow": Pair(OPEN + _ASKED.format(ms=1_000), OPEN + _ASKED.format(ms=999)),
     "synchronous-waiting": Pair(_waited(5_000), _waited(4_999)),

@@ -19,6 +19,7 @@ SEEN_IN: dict[str, str] = {
     ),
     "cases/consumer_hangs_midstream.pcap.gz": ("publishes-unreceived"),
     "cases/closed_by_client.pcap.gz": "closed-by-client",
+    "cases/slow_path.pcap.gz": "transfer-slow",
     "cases/links_attached_again.pcap.gz": "credit-never-given",
     "cases/clock_set_back.pcapng.gz": "clock-set-back",
     "cases/caller_gone.pcap.gz": ("rpc-caller-gone"),

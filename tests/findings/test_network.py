@@ -42,6 +42,14 @@ SHOWN = {
             "on average; the longest, 300 kB on channel 1, kept channel 2 waiting for up to 373 ms"
         ),
     ),
+    ("cases/slow_path.pcap.gz", "transfer-slow"): (
+        59,
+        None,
+        (
+            "8 publishes of 60.0 kB took 395 ms each from the first byte to the last, 152 kB a "
+            "second or 10.6 kB in each round trip of 69.7 ms"
+        ),
+    ),
     ("cases/tls_refused.pcap.gz", "tls-alert-encrypted"): (
         10,
         None,
@@ -115,6 +123,7 @@ SILENT = {
     "connection-start-delayed": CONVERSATIONS / "shown" / "handshake-slow.pcap.gz",
     "handshake-slow": CASES / "proxy_detection.pcap.gz",
     "head-of-line-wait": CAPTURES / "own" / "aiopika_multi.pcap",
+    "transfer-slow": CASES / "head_of_line.pcap.gz",
     "tls-alert-encrypted": CAPTURES / "own" / "TLSv1_3.pcap",
     "tls-ended-early": CASES / "tls_certificate_demanded.pcap.gz",
     "tls-unreadable": CASES / "tls_refused.pcap.gz",

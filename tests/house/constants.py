@@ -61,4 +61,6 @@ def _in_c(value: int) -> str:
 
 if __name__ == "__main__":
     for one in MODULES:
-        path_of(one).write_text(declarations(one))
+        path, text = path_of(one), declarations(one)
+        if not path.exists() or path.read_text() != text:  # else all that needs it is compiled
+            path.write_text(text)

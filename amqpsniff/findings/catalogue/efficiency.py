@@ -81,7 +81,7 @@ EFFICIENCY = (
          "their own, or store them elsewhere and send their address. If the client's window was "
          "closed, it reads slowly; else the path is slow.",
          "Messages that were published just then have not waited.",
-         ("client-not-reading",),
+         ("client-not-reading", "transfer-slow"),
          category="cost"),
     Kind("reply-queue-per-call", "warning", "medium",
          "Each request has a reply queue of its own",

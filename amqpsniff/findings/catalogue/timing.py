@@ -14,14 +14,15 @@ TIMING = (
          "size of messages. A quorum queue without its majority confirms nothing.",
          "Captured at the client, the network's round trip is included; the detail says it where "
          "the connection's beginning was captured.",
-         ("connection-blocked", "broker-not-reading", "message-oversized", "path-interrupted")),
+         ("connection-blocked", "broker-not-reading", "transfer-slow", "message-oversized",
+          "path-interrupted")),
     Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late, or not at all",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once. Of a "
          "delivery from before the capture: since its connection's first packet.",
          "Make the handler faster or start more consumers.",
          "Consumers that acknowledge in batches wait on purpose.",
-         ("consumer-stuck",)),
+         ("consumer-stuck", "transfer-slow")),
     Kind("queue-residence-long", "info", "medium",
          "Messages stay in their queue for a long time",
          "The time from a publish to the delivery of the same message (message-id or "
@@ -29,7 +30,8 @@ TIMING = (
          "Start more consumers or make them faster; where nothing is backed up, see how the "
          "message was routed.",
          "Delayed exchanges, and consumers that come now and then, make messages wait on purpose. "
-         "Only messages whose publish was captured count."),
+         "Only messages whose publish was captured count.",
+         ("transfer-slow",)),
     Kind("rpc-unanswered", "warning", "medium",
          "A request got no answer",
          "A message with reply-to and correlation-id was published, and no message with that "
@@ -102,6 +104,18 @@ TIMING = (
          "whether other connections of the same hosts stopped at that time. Where one direction "
          "alone was cut, look at the rules and routes for it.",
          "The capturing host may have stopped seeing the packets while the connection went on."),
+    Kind("transfer-slow", "warning", "medium",
+         "Messages are long on their way through the network",
+         "Three messages or more of 16 KiB, published or delivered on one channel, took a tenth of "
+         "a second or longer from their first byte to the last: two seconds in all, a fifth of the "
+         "time from the first to the last of them, and half of the time to their confirms or "
+         "acknowledgements.",
+         "Compare the bytes a second with what the path should carry. As many bytes in a round "
+         "trip as a TCP window holds mean that the window of the receiver, or of the sender, is "
+         "too small for the distance. Send less: compress, or store large payloads elsewhere.",
+         "A sender that pauses within a message, or that the broker slows down, looks the same.",
+         ("client-not-reading", "broker-not-reading", "connection-blocked", "path-interrupted",
+          "message-oversized")),
     Kind("heartbeat-disabled", "warning", "high",
          "The connection has no heartbeats",
          "tune-ok sets heartbeat to 0.",

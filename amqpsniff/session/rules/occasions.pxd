@@ -7,6 +7,7 @@ cdef extern from *:
     const long long STALLED_NS "1000000000LL"
     const long long BULKY_BYTES "65536LL"
     const long long BULKY_NS "100000000LL"
+    const int TRANSFERRED_BYTES "16384"
     const long long BEHIND_NS "1000000LL"
     const long long MISSING_NS "5000000000LL"
     const long long SLOW_NS "1000000000LL"

@@ -56,6 +56,8 @@ EVENTS = {
     "held-up": "a delivery whose method came `BEHIND_NS` or sooner behind one of `BULKY_BYTES` or "
     "more on another channel, which took `BULKY_NS` or longer; facts: behind (its channel number, "
     "size, took_ns)",
+    "long-on-its-way": "a message of `TRANSFERRED_BYTES` or more that took `BULKY_NS` or longer; "
+    "facts: publish (else a delivery), size, end_ns (the time of its last byte)",
     "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
     "deliveries that are not settled, and no bytes are waited for, see `foreseeing`; facts: none",
@@ -120,6 +122,9 @@ BULKY_BYTES = 1 << 16
 
 BULKY_NS = SECOND_NS // 10
 """Time from the method to the end of such a delivery, from which on it holds up others."""
+
+TRANSFERRED_BYTES = 1 << 14
+"""Size of a body from which on the time on its way is looked at: it is in several packets."""
 
 BEHIND_NS = SECOND_NS // 1000
 """Time after the end of such a delivery in which what comes has waited for it."""

@@ -53,6 +53,7 @@ from amqpsniff.session.rules import (
     traces,
     traffic,
     transactions,
+    transfers,
     unattended,
     unread,
 )
@@ -102,6 +103,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     stalls.RULES,
     traffic.RULES,
     transactions.RULES,
+    transfers.RULES,
     topology.RULES,
     restoring.RULES,
     proxies.RULES,
