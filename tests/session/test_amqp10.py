@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -306,6 +307,28 @@ def test_messages_are_linked_across_protocols() -> None:
     assert [back[row.published_packet_number].message_id for row in delivered] == [
         f"b-{number}" for number in range(5)
     ]
+
+
+def test_ids_of_other_types_and_ids_used_again() -> None:
+    """RabbitMQ 4.3.6 writes a UUID as `urn:uuid:…` for 0-9-1; ids that are used again are told
+    apart by size. A binary id and none go without a link.
+    """
+    rows = [row.as_dict() for row in opened("rabbitmq43_ids").messages()]
+    sent: dict[int, int] = {}
+    came = []
+    for row in rows:
+        if row["queue"]:
+            came.append((row["published_packet_number"], row["link_confidence"]))
+        else:
+            sent[row["packet_number"]] = len(sent)
+    own = [(sent.get(number), confidence) for number, confidence in came]
+    exact = {0, 1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 18}
+    assert own == [
+        (place, "exact") if place in exact else (place, "likely") if place > 12 else (None, None)
+        for place in range(20)
+    ]
+    ids = [row["message_id"] for row in rows if row["packet_number"] in (104, 108)]
+    assert ids == [str(UUID(int=9)), f"urn:uuid:{UUID(int=9)}"]
 
 
 def test_every_message_of_two_protocols() -> None:
