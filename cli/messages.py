@@ -68,7 +68,8 @@ def messages(
     wanted = reading.row_filter(rows, "messages")
     clients = ClientNames()
     lines = Lines(output, reading, time, clients)
-    columns = {"frames": COLUMNS, "messages": wanted.needed()}
+    shown = wanted.needed() | ({"annotations"} if verbose else set())
+    columns = {"frames": COLUMNS, "messages": shown}
     for table, batch in reading.rows("frames", "messages", columns=columns):
         if table == "frames":
             clients.add(batch)

@@ -46,7 +46,8 @@ cdef class Amqp10Connection:
     cdef public tuple channels
     cdef public list opens
     cdef public dict init
-    cdef public long long client_limit, server_limit
+    cdef public long long client_limit, server_limit, opened_number, opened_ns
+    cdef public int closed
     cdef int last_key
     cdef Amqp10Session last
 

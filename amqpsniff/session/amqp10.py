@@ -251,11 +251,16 @@ class Amqp10Connection:
 
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     `last` is the session of the last frame, by its channel and side (`last_key`, -1 for none).
+    `opened_number`, `opened_ns`: packet and time of the client's open. `closed`: sides that closed,
+    as bits.
     """
 
     client_limit: int
     server_limit: int
     last_key: int
+    opened_number: int
+    opened_ns: int
+    closed: int
 
     channels: tuple[Any, ...]
     opens: list[Any]
@@ -268,7 +273,8 @@ class Amqp10Connection:
         self.last_key = -1
         self.opens = [None, None]
         self.init = {}
-        self.client_limit = self.server_limit = 0
+        self.client_limit = self.server_limit = self.closed = 0
+        self.opened_number, self.opened_ns = -1, NULL
 
 
 class Amqp10Tracker:
@@ -409,6 +415,9 @@ class Amqp10Tracker:
             kept = of_client if side == 1 else ("connection.start", "connection.open")
         if code == OPEN:
             state.opens[side] = arguments
+            if side == 0:
+                state.opened_number = frames.packet_number.values[row]
+                state.opened_ns = frames.ts_ns.values[row]
             size = arguments.get("max_frame_size")
             if type(size) is int and 512 <= size < 1 << 32:
                 if side == 0:
@@ -486,6 +495,8 @@ class Amqp10Tracker:
         side: cython.int,
         found: Performative,
     ) -> None:
+        state: Amqp10Connection = session.amqp10
+        state.closed |= 1 << side
         if session.closed_by is None:
             session.closed_by = SIDES[side]
             session.close = _reason(found)
@@ -620,7 +631,9 @@ class Amqp10Tracker:
     ) -> None:
         """A side ends a session."""
         channel: Channel = one.channel
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
         one.ended |= 1 << side
+        channel.end_ns = None if ts_ns == NULL else ts_ns
         if channel.closed_by is None:
             channel.closed_by = SIDES[side]
             channel.close = _reason(found)
@@ -628,8 +641,6 @@ class Amqp10Tracker:
             self._tell("session-ended", one, None, frames, row, side, found)
         state.channels[side].pop(frames.channel.values[row], None)
         if one.ended == 3:
-            ts_ns: cython.longlong = frames.ts_ns.values[row]
-            channel.end_ns = None if ts_ns == NULL else ts_ns
             slot: ChannelSlot = channel.slot
             if slot.channel is channel:
                 slot.channel = None

@@ -17,6 +17,7 @@ cdef class Fingerprinter:
     cdef unsigned long long of(self, MessageRows messages, long long row) except? 1
     cdef unsigned long long bare(self, MessageRows messages, long long row) except? 1
     cdef unsigned long long identity(self, MessageRows messages, long long row) except? 1
+    cdef unsigned long long id_of(self, Texts column, long long row) except? 1
     cdef unsigned long long text(self, Texts column, long long row) except? 1
     cpdef unsigned long long octets(self, bytes octets) except? 1
     cdef unsigned long long _reply_to(self, Vocabulary vocabulary, int code) except? 1

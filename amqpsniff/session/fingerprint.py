@@ -42,6 +42,9 @@ streams, federation and interceptors; `BCC` is taken off."""
 _MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _DIRECT = DIRECT.encode()
+_PREFIX = b"urn:uuid:"
+_PREFIX_BYTES = cython.declare(cython.longlong, 9)
+_URN_BYTES = cython.declare(cython.longlong, 45)
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 
 
@@ -116,9 +119,9 @@ class Fingerprinter:
             h, (messages.delivery_mode.values[row] + 1) * 65536 + messages.priority.values[row]
         )
         h = mixed(h, stamp & _MASK64)
-        self.correlation = self.text(messages.correlation_id, row)
+        self.correlation = self.id_of(messages.correlation_id, row)
         h = mixed(h, self.correlation)
-        h = mixed(h, self.text(messages.message_id, row))
+        h = mixed(h, self.id_of(messages.message_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
     def bare(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
@@ -131,15 +134,31 @@ class Fingerprinter:
         h = mixed(h, self.word(words.content_encoding, messages.content_encoding.values[row]))
         h = mixed(h, self.word(words.reply_to, messages.reply_to.values[row]))
         h = mixed(h, self.word(words.type, messages.type.values[row]))
-        h = mixed(h, self.text(messages.correlation_id, row))
+        h = mixed(h, self.id_of(messages.correlation_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
     def identity(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of message-id and correlation-id, 0 without a message-id."""
         if not messages.message_id.has(row):
             return 0
-        h: cython.ulonglong = self.text(messages.message_id, row)
-        return mixed(h, self.text(messages.correlation_id, row)) or 1
+        h: cython.ulonglong = self.id_of(messages.message_id, row)
+        return mixed(h, self.id_of(messages.correlation_id, row)) or 1
+
+    def id_of(self, column: Texts, row: cython.longlong) -> cython.ulonglong:
+        """The hash of a message-id or correlation-id.
+
+        A UUID of AMQP 1.0 is a text with a prefix in 0-9-1 (measured on RabbitMQ 4.3.6).
+        """
+        if row >= column.rows or not column.valid[row]:
+            return _NOTHING
+        start: cython.longlong = column.offsets[row]
+        size: cython.longlong = column.offsets[row + 1] - start
+        self.reader.read_from(column.octets)
+        if size == _URN_BYTES and column.octets[start] == 0x75:
+            if self.reader.bytes_at(start, _PREFIX_BYTES) == _PREFIX:
+                start += _PREFIX_BYTES
+                size -= _PREFIX_BYTES
+        return self.reader.hash_with(self.seed, start, size)
 
     def word(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of the text of a code."""

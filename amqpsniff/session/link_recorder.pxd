@@ -36,3 +36,7 @@ cdef class LinkRecorder:
     cdef int _queue(self, MessageRows messages, long long row) except? -1
     cdef Origin _origin(self, MessageRows messages, long long row, list connections)
     cdef unsigned long long _vhost(self, Session session) except? 1
+
+cdef unsigned long long _sized(
+    unsigned long long identity, MessageRows messages, long long row
+) except? 1

@@ -209,7 +209,7 @@ class LinkRecorder:
         one.flags |= IS_PUBLISH
         if messages.message_id.has(row):
             one.flags |= IDENTIFIED
-            one.identity = self.fingerprinter.identity(messages, row)
+            one.identity = _sized(self.fingerprinter.identity(messages, row), messages, row)
         if self.written is not None or self.linker.requests.waiting:
             self._address(messages, row)
         code: cython.int = messages.reply_to.values[row]
@@ -265,10 +265,13 @@ class LinkRecorder:
             one.flags |= ROUTED
             one.routing_key = like.word(more.address.words, code)
         one.line = 0
-        one.correlation = like.text(messages.correlation_id, row)
-        one.identity = like.identity(messages, row)
-        if one.identity:
-            one.flags |= IDENTIFIED if publish else 0
+        one.correlation = like.id_of(messages.correlation_id, row)
+        identity: cython.ulonglong = like.identity(messages, row)
+        if identity:
+            one.identity = _sized(identity, messages, row)
+            if publish:
+                one.flags |= IDENTIFIED
+                one.other = identity
         else:
             one.identity = like.bare(messages, row) or 1
         if not publish:
@@ -280,7 +283,7 @@ class LinkRecorder:
         if code >= 0 and words.reply_to.ends[code + 1] > words.reply_to.ends[code]:
             asked: cython.ulonglong = one.correlation
             if not messages.correlation_id.has(row):
-                one.correlation = like.text(messages.message_id, row)
+                one.correlation = like.id_of(messages.message_id, row)
             self._ask(messages, row)
             if self.written is None and asked != one.correlation and self.linker.requests.waiting:
                 one.flags &= ~ROUTED  # a request without a correlation-id is no reply
@@ -400,3 +403,10 @@ class LinkRecorder:
         return (
             self.fingerprinter.octets(vhost.encode()) if isinstance(vhost, str) else _UNKNOWN_VHOST
         )
+
+
+def _sized(
+    identity: cython.ulonglong, messages: MessageRows, row: cython.longlong
+) -> cython.ulonglong:
+    """An identity with the size of the body, which comes to AMQP 1.0 as it was published."""
+    return mixed(identity, messages.body_size.values[row]) or 1

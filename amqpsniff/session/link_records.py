@@ -27,14 +27,15 @@ NUMBERS = (
 ).split()
 """Integers of a message. `connection` counts connections, negative for an unknown one;
 `connection_id` is its id as a number. `line`: size, properties, exchange and routing key. `other`:
-of a delivery that died, the same with what it was published with; of a publish, exchange and
-routing key as one address. `queue`: its name, or the consumer's tag. `correlation`: the
+of a delivery that died, the same with what it was published with; of a publish of 0-9-1, exchange
+and routing key as one address; of one of 1.0, message-id and correlation-id, by which 0-9-1 looks
+for it. `queue`: its name, or the consumer's tag. `correlation`: the
 correlation-id. `reply_to`: an address. `deadline`: when a request expires, null for never.
-`identity`: what AMQP 1.0 hands on, also to and from 0-9-1: message-id and correlation-id, or
-without a message-id what is immutable; 0 where that is not known. `asks`, `answers`: the id of a
-request and of the one that is answered, where a framework keeps them in headers or bodies; 0 for
-none. A message of 1.0 has no line, and
-an address for a routing key."""
+`identity`: what AMQP 1.0 hands on, also from 0-9-1: message-id, correlation-id and size, or
+without a message-id what is immutable; 0 where that is not known. Of a delivery of 0-9-1, the same
+without the size, since a broker writes bodies that are values with their type. `asks`, `answers`:
+the id of a request and of the one that is answered, where a framework keeps them in headers or
+bodies; 0 for none. A message of 1.0 has no line, and an address for a routing key."""
 
 
 class LinkRecord:

@@ -62,8 +62,6 @@ _AMBIGUOUS = cython.declare(cython.int, link_columns.AMBIGUOUS)
 _REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
 _BY_PACK = cython.declare(cython.ulonglong, 0xD6E8FEB86659FD93)
 """Stands for the address of requests whose ids packs name."""
-_FOR_0_9_1 = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A63)
-"""Mixed into the identity of what AMQP 1.0 published, where 0-9-1 looks for it."""
 _UNKNOWN_VHOST = cython.declare(cython.ulonglong, 0)
 
 UNKNOWN_VHOST = 0
@@ -131,8 +129,7 @@ class Linker:
         if one.identity:
             self._remember(self.identities, one.identity, one, answer, asked)
             if not one.line and one.flags & IDENTIFIED:
-                h: cython.ulonglong = mixed(one.identity, _FOR_0_9_1)
-                self._remember(self.identities, h, one, answer, asked)
+                self._remember(self.identities, one.other, one, answer, asked)
         return 0
 
     def _remember(
@@ -173,8 +170,7 @@ class Linker:
             line = self._line(index, one.other, one.vhost)
         if line < 0 and one.identity:
             index = self.identities
-            h: cython.ulonglong = mixed(one.identity, _FOR_0_9_1) if one.line else one.identity
-            line = self._line(index, h, one.vhost)
+            line = self._line(index, one.identity, one.vhost)
         publish: cython.longlong = -1
         if line >= 0:
             queue: cython.ulonglong = one.queue

@@ -27,6 +27,9 @@ to wait by then."""
 HELD_NS = 30 * SECOND_NS
 """Time after which a delivery has waited too long for its acknowledgement."""
 
+_ONE_SIDE = {1 << CLIENT: CLIENT, 1 << SERVER: SERVER}
+"""The side of a bit that says that it did something, and the other did not."""
+
 MAX_LOOKED = 500_000
 """Channels and consumers of a connection that are looked at to tell its silences: a day of ten
 channels with a consumer each and a silence all the time. Without it, thousands of both take
@@ -70,8 +73,6 @@ def debts(session: Any) -> list[Debt] | None:
         return None
     if not all(session.connection.conversation.packets):
         return None
-    if _is_closed(session) and not any(slot.requests for slot in session.slots()):
-        return []
     channels = [] if _is_closed(session) else list(_channels(session))
     if not all(map(_is_known, channels)):
         return None
@@ -106,7 +107,7 @@ def _patience_ns(debt: Debt) -> int:
 def _debts(session: Any, channels: list[Any]) -> list[Debt]:
     """Debts on a connection and on some of its channels."""
     found = list(_replies(session))
-    for kind in (_begun, _confirms, _acknowledgements, _contents) if channels else ():
+    for kind in (_confirms, _acknowledgements, _contents) if channels else ():
         found += kind(channels)
     if session.blocked_since is not None and not _is_closed(session):
         found.append(
@@ -189,8 +190,10 @@ def _is_closed(session: Any) -> bool:
 def _channels(session: Any) -> Iterator[Any]:
     """The channels that are open, and that no side closes."""
     for slot in session.slots():
-        if slot.channel is not None and not any(slot.channel.closing):
-            yield slot.channel
+        channel = slot.channel
+        if channel is not None and not any(channel.closing):
+            if channel.amqp10 is None or not channel.amqp10.ended:
+                yield channel
 
 
 def _is_known(channel: Any) -> bool:
@@ -222,42 +225,56 @@ def _looks(channel: Any) -> int:
 
 def _replies(session: Any) -> Iterator[Debt]:
     """Replies to requests, those of a side together."""
-    asked = [request for slot in session.slots() for request in slot.requests]
+    asked = [
+        (request.side, NAMES[request.method], request.number, request.ts_ns)
+        for slot in session.slots()
+        for request in slot.requests
+    ]
     if _is_closed(session):
-        asked = [request for request in asked if NAMES[request.method] == "connection.close"]
+        asked = [one for one in asked if one[1] == "connection.close"]
+    if session.amqp10 is not None:
+        asked += _unanswered(session)
     for side in (CLIENT, SERVER) if asked else ():
-        of_side = [request for request in asked if request.side == side]
+        of_side = [one for one in asked if one[0] == side]
         if of_side:
-            first = min(of_side, key=lambda request: int(request.number))
-            what = f"the reply to {NAMES[first.method]}"
+            _, name, number, ts_ns = min(of_side, key=lambda one: int(one[2]))
+            what = f"the reply to {name}"
             if len(of_side) > 1:
-                what = f"replies to {plural(len(of_side), 'request')}, {NAMES[first.method]} first"
-            yield Debt(1 - side, "reply", what, first.number, _time(first.ts_ns))
+                what = f"replies to {plural(len(of_side), 'request')}, {name} first"
+            yield Debt(1 - side, "reply", what, number, _time(ts_ns))
 
 
-def _unanswered(channel: Any) -> Iterator[tuple[str, int, int]]:
-    """Requests of the client on a channel of AMQP 1.0 that wait for the broker, begin and attach:
-    their name, packet and time.
+def _unanswered(session: Any) -> Iterator[tuple[int, str, int, int]]:
+    """What a side began or ended on a connection of AMQP 1.0 and the other side did not yet: the
+    side, the performative, its packet and time. After a close only the close is.
     """
-    session = channel.amqp10
-    if session is None or not channel.known:
+    state = session.amqp10
+    if _is_closed(session):
+        if state.closed in _ONE_SIDE:
+            side = _ONE_SIDE[state.closed]
+            yield side, "close", session.close_packet_number, session.close_ns
         return
-    if session.server_channel < 0:
-        yield "begin", channel.opened_number, channel.opened_ns
-    for link in session.links.values():
+    if state.opened_number >= 0 and state.opens[SERVER] is None:
+        yield CLIENT, "open", state.opened_number, state.opened_ns
+    for slot in session.slots():
+        if slot.channel is not None and slot.channel.known:
+            yield from _unanswered_on(slot.channel)
+
+
+def _unanswered_on(channel: Any) -> Iterator[tuple[int, str, int, int]]:
+    """The same of a session."""
+    one = channel.amqp10
+    if one.ended in _ONE_SIDE:
+        yield _ONE_SIDE[one.ended], "end", channel.closed_packet_number, channel.end_ns
+        return
+    if one.server_channel < 0:
+        yield CLIENT, "begin", channel.opened_number, channel.opened_ns
+    for link in one.links.values():
         if link.answered == link.attached == 1 << CLIENT:
-            yield f"attach of link '{link.name}'", link.attached_number, link.attached_ns
-
-
-def _begun(channels: list[Any]) -> Iterator[Debt]:
-    """Answers to what the client began in AMQP 1.0."""
-    found = [one for channel in channels for one in _unanswered(channel)]
-    if found:
-        name, number, ts_ns = min(found, key=lambda one: one[1])
-        what = f"the reply to {name}"
-        if len(found) > 1:
-            what = f"replies to {plural(len(found), 'request')}, {name} first"
-        yield Debt(SERVER, "reply", what, number, _time(ts_ns))
+            yield CLIENT, f"attach of link '{link.name}'", link.attached_number, link.attached_ns
+        elif link.detached_number >= 0 and link.attached in _ONE_SIDE:
+            side = 1 - _ONE_SIDE[link.attached]
+            yield side, f"detach of link '{link.name}'", link.detached_number, link.detached_ns
 
 
 def _confirms(channels: list[Any]) -> Iterator[Debt]:

@@ -113,7 +113,9 @@ def _what(case: Case, depth: int, layout: Layout) -> Words:
     if layout.narrow:
         return text
     detail = gist(case.first["detail"], 0)
-    return text.add(f"  {KINDS[case.code].title}").add(f": {detail}" if detail else "")
+    text.add(f"  {KINDS[case.code].title}").add(f": {detail}" if detail else "")
+    details = len({gist(one.detail, 0) for one in case.findings}) if case.is_note else 1
+    return text.add(f" (the first of {count(details)})" if details > 1 else "")
 
 
 def _details(

@@ -68,9 +68,13 @@ def message_fields(message: dict[str, Any]) -> dict[str, Any]:
             value = Raw(_MODES[value])
         if value is not None:
             properties[_PROPERTY_NAMES.get(name, name)] = value
+    annotations = json.loads(message.get("annotations") or "{}")
+    properties |= annotations.pop("properties", {})
     fields: dict[str, Any] = {"properties": properties or Raw("none")}
     if message["headers"] is not None:
         fields["headers"] = json.loads(message["headers"]) or Raw("none")
+    if annotations:
+        fields["annotations"] = annotations
     fields["body"] = Raw(_body(message))
     if message["publish_number"] is not None:
         fields["publish_number"] = message["publish_number"]

@@ -32,6 +32,14 @@ def rows(*words: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.out.splitlines()]
 
 
+def test_all_of_a_message_of_amqp10() -> None:
+    """`messages -v` also shows annotations, and properties that have no column."""
+    ids = CAPTURES / "amqp10" / "rabbitmq43_ids.pcap.gz"
+    sent, came = (run("messages", ids, "-v", "--packet", str(n)).out for n in (122, 137))
+    assert re.search(r"properties\n(  +\w+ .*\n)+ +group_id +\"g\"", sent)
+    assert re.search(r"annotations\n +message\n +x-routing-key \"x.a\"", came)
+
+
 def test_where() -> None:
     chosen = rows(CAPTURE, "-t", "messages", "--where", "body_size > 800 AND exchange = 'orders'")
     every = rows(CAPTURE, "-t", "messages")

@@ -151,8 +151,18 @@ def _unanswered_attach(ms: int, then: Step = ("C", EMPTY)) -> str:
     return said(opening(), sender()[0], (*then, ms))
 
 
-def _unanswered_begin(ms: int) -> str:
-    return said(opening()[:-1], ("C", EMPTY, ms))
+def _unanswered_last(ms: int, *steps: Step | list[Step]) -> str:
+    """A conversation whose last frame has no answer before the end of the capture."""
+    return said(*steps, ("C", EMPTY, ms))
+
+
+_UNANSWERED: dict[str, tuple[Step | list[Step], ...]] = {
+    "an open": (opening()[:3],),
+    "a begin": (opening()[:-1],),
+    "a detach": (opening(), sender(), detaches("C", 0)),
+    "an end": (opening(), sender(), ("C", frame("end"))),
+    "a close": (opening(), sender(), ("C", frame("close"))),
+}
 
 
 def _left_by_client(what: str, condition: str | None, **more: Any) -> str:
@@ -551,7 +561,12 @@ CONDITIONS: dict[str, Pair] = {
     "reply-missing to an attach for long": Pair(
         _unanswered_attach(5_001, sender()[1]), _unanswered_attach(5_000, sender()[1])
     ),
-    "reply-missing to a begin": Pair(_unanswered_begin(5_001), _unanswered_begin(5_000)),
+    **{
+        f"reply-missing to {what}": Pair(
+            _unanswered_last(5_001, *steps), _unanswered_last(5_000, *steps)
+        )
+        for what, steps in _UNANSWERED.items()
+    },
     "publish-rejected by outcome": Pair(_outcome(REJECTED), _outcome(ACCEPTED)),
     "message-too-large for a link": Pair(_sized(101), _sized(100)),
     "frame-too-large for a peer": Pair(_framed(66_000), _framed(60_000)),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import json
 import re
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from amqpsniff import open as open_capture
+from tests.amqp10 import Symbol, composite, message
 from tests.conftest import SAMPLES
 from tests.decode.amqp10.truth import CAPTURES, capture, expected, plain
+from tests.findings.cases import file_of, packets_of
+from tests.findings.pairs_of_links import opening, said, sender, sends
 
 NAMES = sorted(path.name.partition(".")[0] for path in CAPTURES.glob("*.expected.json.gz"))
 OUTCOMES = {
@@ -308,6 +313,28 @@ def test_messages_are_linked_across_protocols() -> None:
     ]
 
 
+def test_ids_of_other_types_and_ids_used_again() -> None:
+    """RabbitMQ 4.3.6 writes a UUID as `urn:uuid:…` for 0-9-1; ids that are used again are told
+    apart by size. A binary id and none go without a link.
+    """
+    rows = [row.as_dict() for row in opened("rabbitmq43_ids").messages()]
+    sent: dict[int, int] = {}
+    came = []
+    for row in rows:
+        if row["queue"]:
+            came.append((row["published_packet_number"], row["link_confidence"]))
+        else:
+            sent[row["packet_number"]] = len(sent)
+    own = [(sent.get(number), confidence) for number, confidence in came]
+    exact = {0, 1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 18}
+    assert own == [
+        (place, "exact") if place in exact else (place, "likely") if place > 12 else (None, None)
+        for place in range(20)
+    ]
+    ids = [row["message_id"] for row in rows if row["packet_number"] in (104, 108)]
+    assert ids == [str(UUID(int=9)), f"urn:uuid:{UUID(int=9)}"]
+
+
 def test_every_message_of_two_protocols() -> None:
     """What pika and Proton logged of 15 messages with RabbitMQ 4.3.6: where each came, whether
     again, what the receiver said, and whose it was. Without message-id it is not known whose.
@@ -554,3 +581,25 @@ def test_many_messages_of_another_protocol_behind_deliveries(table: str) -> None
     paths = [capture("rpc"), others]
     together = open_capture(*paths).table(table).num_rows
     assert together == sum(open_capture(path).table(table).num_rows for path in paths)
+
+
+def test_properties_without_a_column() -> None:
+    """They are in `annotations`, in which the section may be cut anywhere."""
+    fields = {"group_id": "g", "group_sequence": 7, "reply_to_group_id": "r"}
+    properties = composite("properties", message_id="m", absolute_expiry_time=1000, **fields)
+    annotated = message(properties=properties, message_annotations={Symbol("x-opt-a"): 1})
+    said_of = {"absolute_expiry_time": 1000, **fields}
+    assert _annotations(annotated) == {"message": {"x-opt-a": 1}, "properties": said_of}
+    assert _annotations(message(properties=properties)) == {"properties": said_of}
+    plain = composite("properties", message_id="m", creation_time=1000)
+    assert _annotations(message(properties=plain)) is None
+    for length in range(len(annotated)):
+        _annotations(annotated[:length])
+
+
+def _annotations(payload: bytes) -> dict[str, Any] | None:
+    packets = packets_of(said(opening(), sender(), sends("C", 0, payload=payload)))
+    with open_capture(io.BytesIO(file_of(packets))) as found:
+        (text,) = found.table("messages", columns=["annotations"])["annotations"].to_pylist()
+    said_of: dict[str, Any] | None = json.loads(text or "null")
+    return said_of

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import amqpsniff
 from amqpsniff.session import owing
 from tests.conftest import CAPTURES
 from tests.decode.amqp10.truth import capture
+from tests.findings.cases import packets_of
+from tests.findings.pairs_of_links import EMPTY, detaches, frame, opening, sender
+from tests.findings.pairs_of_links import said as script_of
 from tests.session.script import Script, feed
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -26,6 +31,14 @@ CLOSE = "C: connection.close\n"
 def owed(text: str) -> list[str | None]:
     rows = feed(Script(text)).engine.take("connections").to_pylist()
     return [row["owed"] for row in rows]
+
+
+def owed10(*steps: Any) -> list[str | None]:
+    engine = amqpsniff.Engine()
+    for packet in packets_of(script_of(*steps)):
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    return [row["owed"] for row in engine.take("connections").to_pylist()]
 
 
 def test_nothing_is_owed() -> None:
@@ -163,3 +176,40 @@ def test_deliveries_and_publishes_of_amqp10() -> None:
     clients = opened.table("connections")["client"].to_pylist()
     told = [one.owed for name in clients for one in opened.follow(client=name).silences]
     assert any("acknowledgements of 5 deliveries (of 5 allowed)" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([opening()[:5]], "broker owes the reply to begin"),
+        ([opening(), sender()[:1]], "broker owes the reply to attach of link 'out'"),
+        ([opening(), sender(), detaches("C", 0)], "broker owes the reply to detach of link 'out'"),
+        ([opening(), sender(), detaches("S", 0)], "client owes the reply to detach of link 'out'"),
+        ([opening(), sender(), ("C", frame("end"))], "broker owes the reply to end"),
+        ([opening(), sender(), ("S", frame("close"))], "client owes the reply to close"),
+    ],
+)
+def test_replies_of_amqp10(steps: list[Any], words: str) -> None:
+    (text,) = owed10(*steps, ("C" if words[0] == "b" else "S", EMPTY, 4000))
+    assert text is not None
+    assert text.startswith(f"{words} since 4.00 s (packet ")
+    assert text.endswith(ELSE)
+
+
+def test_an_open_of_amqp10() -> None:
+    """Servers that answer SASL and no open, and end TCP."""
+    rows = amqpsniff.open(capture("handshakes")).table("connections").to_pylist()
+    said = [row["owed"] or "" for row in rows]
+    assert sum(one.startswith("broker owes the reply to open since 5") for one in said) == 3
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [detaches("C", 0), detaches("S", 0)],
+        [("C", frame("end")), ("S", frame("end"))],
+        [("C", frame("close")), ("S", frame("close"))],
+    ],
+)
+def test_answers_of_amqp10(steps: list[Any]) -> None:
+    assert owed10(opening(), sender(), *steps) == [NOTHING]

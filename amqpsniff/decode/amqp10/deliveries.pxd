@@ -53,7 +53,10 @@ cdef class DeliveryAssembler:
     cdef int _write(self, Half half, Delivery found, int status) except? -1
     cdef int _capture_of(self, Delivery found) except? -1
     cdef int _write_sections(self, Half half, Delivery found, long long row) except? -1
-    cdef int _write_annotations(self, TypedReader reader, Delivery found, long long row) except? -1
+    cdef list _further(self, TypedReader reader, Delivery found)
+    cdef int _write_annotations(
+        self, TypedReader reader, Delivery found, long long row, list further
+    ) except? -1
     cdef int _write_header(self, Half half, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _code_of_ttl(self, long long ttl) except? -1
     cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row, int made) except? -1

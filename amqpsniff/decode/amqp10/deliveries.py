@@ -73,6 +73,16 @@ _LENGTHS = cython.declare(
 )
 """Bytes of the length that values of a constructor begin with; 0 for none."""
 _ANNOTATIONS = cython.declare(tuple, ((1, b'"delivery":'), (2, b'"message":'), (8, b'"footer":')))
+_NO_COLUMN = cython.declare(
+    dict,
+    {
+        8: b'"absolute_expiry_time":',
+        10: b'"group_id":',
+        11: b'"group_sequence":',
+        12: b'"reply_to_group_id":',
+    },
+)
+"""Fields of the section `properties` that have no column, by their places (§3.2.4)."""
 
 
 class Delivery:
@@ -631,18 +641,41 @@ class DeliveryAssembler:
             out.headers.begin(row)
             self.properties.put_table(reader, at, at + found.sizes[_APPLICATION_PROPERTIES])
             out.headers.end()
-        if found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
-            self._write_annotations(reader, found, row)
+        further: list[Any] = self._further(reader, found) if self.told else []
+        if further or found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
+            self._write_annotations(reader, found, row, further)
         reader.out = before
         if reader.oddities or (found.unread and not (found.lost or found.holed or found.aborted)):
             place = (found.channel, found.number, found.ts_ns)
             self.report("field-table-malformed", half, "sections of a message", place)
         return 0
 
+    def _further(self, reader: TypedReader, found: Delivery) -> list[Any]:
+        """Properties that have no column: key, begin and end of each."""
+        further: list[Any] = []
+        at: cython.longlong = found.places[_PROPERTIES]
+        if at < 0 or not reader.open_list(at, at + found.sizes[_PROPERTIES]) or reader.count <= 8:
+            return further
+        at = reader.items
+        end: cython.longlong = min(reader.limit, len(reader.data))
+        for field in range(min(reader.count, 13)):
+            after: cython.longlong = _after(reader, at, end) if at < end else -1
+            if after < 0:
+                break
+            if field in _NO_COLUMN and reader.data[at] != 0x40:
+                further.append((_NO_COLUMN[field], at, after))
+            at = after
+        return further
+
     def _write_annotations(
-        self, reader: TypedReader, found: Delivery, row: cython.longlong
+        self,
+        reader: TypedReader,
+        found: Delivery,
+        row: cython.longlong,
+        further: list[Any],
     ) -> cython.int:
-        """Write delivery annotations, message annotations and footer as one object."""
+        """Write delivery annotations, message annotations, footer, and what has no column of the
+        properties, as one object."""
         more: DeliveryColumns = self.messages.deliveries
         column: Texts = more.annotations
         reader.out = column
@@ -658,6 +691,14 @@ class DeliveryAssembler:
             first = False
             column.put_bytes(key)
             self.annotations.put_table(reader, place, place + found.sizes[section])
+        if further:
+            column.put_bytes(b'"properties":{' if first else b',"properties":{')
+            for key, place, after in further:
+                if key is not further[0][0]:
+                    column.put_byte(44)
+                column.put_bytes(key)
+                reader.put_value(place, after)
+            column.put_byte(125)
         column.put_byte(125)
         reader.out = self.messages.headers
         return column.end()

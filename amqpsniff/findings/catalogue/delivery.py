@@ -52,8 +52,8 @@ DELIVERY = (
          ("poison-message",)),
     Kind("dead-lettered", "info", "high",
          "Messages were dead-lettered",
-         "A delivery has an x-death header, whose newest entry names the queue and the reason. The "
-         "count is that of the deliveries.",
+         "A delivery has an x-death header, whose newest entry names the queue and the reason. "
+         "Each of these has a row, whose count is that of the deliveries.",
          "Look at the reason: `rejected` is a decision of a consumer, `expired` a consumer that is "
          "too slow, `maxlen` an overflow, `delivery_limit` a message that fails each time.",
          "Queues that delay messages by letting them expire.",

@@ -166,7 +166,8 @@ TIMING = (
     Kind("reply-missing", "error", "medium",
          "The broker does not answer a synchronous method",
          "A method that waits for its answer (declare, qos, open, consume) had none for more than "
-         "5 s, while the connection was alive. In AMQP 1.0: begin and attach of a client.",
+         "5 s, while the connection was alive. In AMQP 1.0: open, begin, attach, detach, end "
+         "and close of a client.",
          "Most often an alarm; otherwise the broker waits for a queue's leader or for its disk.",
          "The capture may end before the answer.",
          ("connection-blocked", "broker-not-reading", "traffic-stopped", "path-interrupted")),

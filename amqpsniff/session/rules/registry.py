@@ -188,7 +188,8 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     once = sorted(records.once.items(), key=lambda one: one[1][0])
     records.once.clear()
     for key, (_, detail, place, count, _, last) in _taken(once):
-        report_at(whole, Place(*place), key[0], detail, count, last)
+        variant = shared_state.variant_of(key[0], key[1])
+        report_at(whole, Place(*place), key[0], detail, count, last, variant=variant)
     records.notes.sort(key=lambda note: note[0])
     for _, name, payload in _taken(records.notes):
         _judge(name)(whole, *payload)

@@ -7,6 +7,7 @@ Everything here is bounded: an attacker can open connections, and invent names, 
 from __future__ import annotations
 
 import functools
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -196,7 +197,7 @@ def report_once(
     first = None if seen is None else seen.get(key)
     if first is not None:
         last = context.number if place is None else place.packet_number
-        if log.again(code, first.connection_id, None, None, 1, last):
+        if log.again(code, first.connection_id, None, None, 1, last, variant_of(code, key)):
             return
     here = place or context.place
     records = log.recorded
@@ -206,11 +207,22 @@ def report_once(
         return
     first = remembered(context, code, key, lambda: here)
     words = detail() if log.has_room(code) else ""  # not shown without a place
-    report_at(context, first, code, words, count, here.packet_number)
+    variant = variant_of(code, key)
+    report_at(context, first, code, words, count, here.packet_number, variant=variant)
+
+
+def variant_of(code: str, key: Any) -> int | None:
+    """The variant of a finding for all connections with a key: keys of `_BY_KEY` have findings of
+    their own on one connection too.
+    """
+    return zlib.crc32("\0".join(key).encode(errors="replace")) if code in _BY_KEY else None
 
 
 Verdict = tuple[str, object, str]
 """A finding for all connections with a key: its code, the key, its words."""
+
+_BY_KEY = frozenset(["dead-lettered"])
+"""Codes whose keys are told apart on one connection."""
 
 MAX_VERDICTS = 64
 """Different facts of one client whose verdicts are remembered."""

@@ -1,5 +1,5 @@
 """Synchronous methods that wait long for the broker's answer, or in vain; in AMQP 1.0 what a client
-begins and attaches."""
+opens, begins and attaches, and the end of these."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from operator import itemgetter
 from typing import Any
 
 from amqpsniff.null import NULL
-from amqpsniff.session.codes import CLIENT
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import round_trip_text
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import LASTED, MISSING_NS, SLOW_NS, WAITING
-from amqpsniff.session.rules.peers import end_ns
+from amqpsniff.session.rules.peers import end_ns, ender
 from amqpsniff.session.rules.provisional import MAX_CHECKED
+from amqpsniff.spec import SIDES
 from amqpsniff.units import duration
 
 BLOCKING_SHARE = 0.2
@@ -160,31 +161,56 @@ def judge_blocking(context: RuleContext) -> None:
     context.report("synchronous-waiting", detail, number=waited.number, ts_ns=waited.ts_ns)
 
 
-def judge_attach(context: RuleContext) -> None:
-    """link-attached, link-ends: an attach of the client that was answered late, or never."""
-    link = context.facts["link"]
+def judge_link(context: RuleContext) -> None:
+    """link-attached, link-ends: an attach of the client that was answered late, or never; a detach
+    that never was.
+    """
+    link, channel = context.facts["link"], context.channel
     if link.first_side == CLIENT and link.attached_ns != NULL and context.certain:
         late = link.answered_ns != NULL
         if not late or "side" in context.facts:  # it is told once
-            at_ns = link.answered_ns if late else _end_ns(context)
+            at_ns = link.answered_ns if late else _end_ns(context, context.ts_ns or channel.end_ns)
             place = link.attached_number, link.attached_ns
             _report_unanswered(context, f"attach of {link_text(link)}", late, at_ns, *place)
+    detached = link.detached_number >= 0 and link.attached == 1 << SERVER
+    if detached and link.closed_by == SIDES[CLIENT] and context.certain:
+        place = link.detached_number, link.detached_ns
+        at_ns = _end_ns(context, channel.end_ns)
+        _report_unanswered(context, f"detach of {link_text(link)}", False, at_ns, *place)
 
 
-def judge_begin(context: RuleContext) -> None:
-    """channel-ends: a session that the broker did not begin."""
+def judge_session(context: RuleContext) -> None:
+    """channel-ends: a session that the broker did not begin, or did not end."""
     channel = context.channel
-    began_ns = channel.opened_ns
-    if channel.known and channel.amqp10.server_channel < 0 and began_ns != NULL and context.certain:
+    one, began_ns = channel.amqp10, channel.opened_ns
+    if not (channel.known and context.certain):
+        return
+    if one.server_channel < 0 and began_ns != NULL:
         place = channel.opened_number, began_ns
-        _report_unanswered(context, "begin", False, _end_ns(context), *place)
+        _report_unanswered(context, "begin", False, _end_ns(context, channel.end_ns), *place)
+    elif one.ended == 1 << CLIENT and channel.end_ns:
+        place = channel.closed_packet_number, channel.end_ns
+        _report_unanswered(context, "end", False, _end_ns(context), *place)
 
 
-def _end_ns(context: RuleContext) -> int:
-    """The time of the event, or of the end of its session or connection."""
-    session, channel = context.session, context.channel
-    now_ns = context.ts_ns or channel.end_ns or session.close_ns or end_ns(context)
-    return int(now_ns or 0)
+def judge_connection(context: RuleContext) -> None:
+    """connection-ends: an open or a close of the client without an answer."""
+    session = context.session
+    state, over_ns = session.amqp10, end_ns(context)
+    if state is None or over_ns is None or not context.certain:
+        return
+    if state.closed == 1 << CLIENT and session.close_ns:
+        place = session.close_packet_number, session.close_ns
+        _report_unanswered(context, "close", False, over_ns, *place)
+    elif state.opened_number >= 0 and not state.opens[SERVER] and ender(context) != SERVER:
+        if not state.closed and state.opened_ns != NULL:
+            place = state.opened_number, state.opened_ns
+            _report_unanswered(context, "open", False, over_ns, *place)
+
+
+def _end_ns(context: RuleContext, of_part: int | None = None) -> int:
+    """The time of the end of a part of a connection, else of the connection."""
+    return int(of_part or context.session.close_ns or end_ns(context) or 0)
 
 
 def _report_unanswered(
@@ -204,7 +230,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
-    "link-attached": (judge_attach,),
-    "link-ends": (judge_attach,),
-    "channel-ends": (judge_begin,),
+    "link-attached": (judge_link,),
+    "link-ends": (judge_link,),
+    "channel-ends": (judge_session,),
+    "connection-ends": (judge_connection,),
 }

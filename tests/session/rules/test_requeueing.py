@@ -166,6 +166,19 @@ def _deaths(queue: str, count: int) -> str:
     return f"body=3 'headers={json.dumps(headers)}'"
 
 
+def test_queues_and_reasons_of_dead_letters_are_counted_apart() -> None:
+    full = _deaths("full", 1).replace("rejected", "maxlen")
+    script = OPEN + "".join(
+        _deliver(tag, 0, content)
+        for tag, content in enumerate([_deaths("work", 1), full, _deaths("work", 1), full, full], 1)
+    )
+    here = "delivered from queue 'q'"
+    assert said(script, "dead-lettered") == [
+        f"dead-lettered d1 - x2: from queue 'work', rejected by its consumer; {here}",
+        f"dead-lettered d2 - x3: from queue 'full', pushed out of a full queue; {here}",
+    ]
+
+
 def _of_release(release: str) -> str:
     server = json.dumps({"product": "RabbitMQ", "version": release}, separators=(",", ":"))
     return OPEN.replace("handshake", f"handshake server='{server}'")
