@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 SET_BACK_NS = 1_000_000_000
-"""Packets of several interfaces, queues or threads are up to 3 ms out of order in 200 captures:
-this much is a clock that was set."""
+"""Packets of several interfaces, queues or threads are not out of order by so much: this is a clock
+that was set."""
+
+DISORDER_NS = 1_000_000
+"""So much matters for times. Of 344 captures that were looked at, one is out of order by more."""
 
 _SET_BACK_NS = cython.declare(cython.longlong, SET_BACK_NS)
+_DISORDER_NS = cython.declare(cython.longlong, DISORDER_NS)
 
 
 @cython.cfunc
@@ -29,17 +33,25 @@ def elapsed(begin_ns: cython.longlong, end_ns: cython.longlong) -> cython.longlo
 
 
 def steps_back(
-    ts_ns: cython.longlong[::1], rows: cython.Py_ssize_t, before_ns: cython.longlong
+    ts_ns: cython.longlong[::1],
+    rows: cython.Py_ssize_t,
+    before_ns: cython.longlong,
+    disorder: list[Any],
 ) -> tuple[int, list[Any]]:
     """The last time of packets, and (row, ns) where one is `SET_BACK_NS` or more before the last.
 
-    `before_ns` stands in front of the first row. A time that is not known is not positive.
+    `before_ns` stands in front of the first row. A time that is not known is not positive. To
+    `disorder` (row, ns) are added where it is `DISORDER_NS` or more, but less than that.
     """
     row: cython.Py_ssize_t
+    step: cython.longlong
     found: list = []
     for row in range(rows):
         if ts_ns[row] > 0:
-            if before_ns - ts_ns[row] >= _SET_BACK_NS:
-                found.append((row, before_ns - ts_ns[row]))
+            step = before_ns - ts_ns[row]
+            if step >= _SET_BACK_NS:
+                found.append((row, step))
+            elif step >= _DISORDER_NS:
+                disorder.append((row, step))
             before_ns = ts_ns[row]
     return before_ns, found

@@ -27,6 +27,7 @@ ENDED_EARLY = {
     "capture-truncated": "a file is cut short",
     "capture-unreadable": "a file could not be read",
     "clock-set-back": "the clock was set back",
+    "packets-out-of-order": "packets are not in the order of their times",
     "interface-dropped": "packets were dropped while capturing",
 }
 """Flaws by the code of a finding."""

@@ -34,6 +34,9 @@ BLOCK_BYTES = 1 << 20
 
 STANDARD_INPUT = "-"
 
+MIN_DISORDER = 3
+"""Packets of a file that are before the one in front of them, below which it is chance."""
+
 Opener = Callable[[str], IO[bytes]]
 """Opens a file by its name, raising OSError."""
 
@@ -93,6 +96,7 @@ class CaptureFile:
         self.block_bytes = block_bytes
         self._ahead: list[PacketBatch] = []
         self._clock_ns = self._set_back = 0
+        self._disorder = _Disorder()
         self._source: Source = source if source is not None else _Source(self.capture, opener)
         self._bytes = PushReader(self.capture)
         try:
@@ -184,8 +188,13 @@ class CaptureFile:
         return None
 
     def _check_clock(self, batch: PacketBatch) -> None:
-        """Report where the times of packets step back."""
-        self._clock_ns, steps = steps_back(batch.ts_ns, batch.end, self._clock_ns)
+        """Report where the times of packets step back; a little, at the end of the file."""
+        disorder: list[tuple[int, int]] = []
+        self._clock_ns, steps = steps_back(batch.ts_ns, batch.end, self._clock_ns, disorder)
+        if disorder:
+            row = disorder[0][0]
+            first = batch.number[row], batch.ts_ns[row]
+            self._disorder.add(first, len(disorder), max(step_ns for _, step_ns in disorder))
         for row, step_ns in steps[: MAX_TOLD - self._set_back]:
             self._set_back += 1
             number = batch.number[row]
@@ -214,6 +223,9 @@ class CaptureFile:
 
     def _end(self) -> PacketBatch | None:
         self._source.close()
+        found = self._disorder.take(self.capture)
+        if found is not None:
+            self.findings.append(found)
         return self._bytes.finish(cut=False)
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
@@ -244,6 +256,31 @@ class CaptureFile:
             if not octets:
                 return
             yield octets
+
+
+class _Disorder:
+    """Packets of a file that are a little before the packet in front of them."""
+
+    def __init__(self) -> None:
+        self._count = self._most_ns = 0
+        self._first: tuple[int, int] | None = None
+
+    def add(self, first: tuple[int, int], count: int, most_ns: int) -> None:
+        """More of them: number and time of the first, how many, and by how much at most."""
+        self._first = self._first or first
+        self._count += count
+        self._most_ns = max(self._most_ns, most_ns)
+
+    def take(self, capture: str) -> Finding | None:
+        """What is to be said of them, once; None where it may be chance."""
+        count, self._count = self._count, 0
+        if count < MIN_DISORDER or self._first is None:
+            return None
+        detail = (
+            f"{count:,} packets, by up to {duration(self._most_ns)} before the packet in front of "
+            f"them"
+        )
+        return Finding("packets-out-of-order", detail, capture, *self._first, count=count)
 
 
 def is_regular(name: str) -> bool:

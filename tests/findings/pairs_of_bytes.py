@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -275,6 +276,22 @@ def _set_back(seconds: int) -> Callable[[bytearray], Any]:
     return change
 
 
+def _disordered(step_ns: int) -> Callable[[bytearray], Any]:
+    """Every other of six packets is so much before the one in front of it."""
+
+    def change(octets: bytearray) -> None:
+        at, before = 24, 0
+        for place in range(6):
+            seconds, rest, size, _ = struct.unpack_from("<4I", octets, at)
+            now = seconds * 10**9 + rest
+            if place % 2:
+                struct.pack_into("<2I", octets, at, *divmod(before - step_ns, 10**9))
+            before = now
+            at += 16 + size
+
+    return change
+
+
 def _second_file(first: int) -> Callable[[], Case]:
     octets = file_of(_talk())
     return lambda: kept(octets, bytes([first]) + octets[1:])
@@ -329,6 +346,7 @@ PAIRS: dict[str, Pair] = {
     "capture-truncated": Pair(_file(_truncate), _file()),
     "capture-damaged": Pair(_file(_damage), _file()),
     "clock-set-back": Pair(_file(_set_back(1)), _file(_set_back(0))),
+    "packets-out-of-order": Pair(_file(_disordered(1_000_000)), _file(_disordered(999_999))),
     "capture-unreadable": Pair(_second_file(0), _second_file(0x4D)),
     "capture-through-tshark": Pair(_file(reader="tshark"), _file(reader="own")),
     "interface-dropped": Pair(_dropped(1), _dropped(0)),

@@ -22,6 +22,7 @@ SEEN_IN: dict[str, str] = {
     "cases/slow_path.pcap.gz": "transfer-slow",
     "cases/links_attached_again.pcap.gz": "credit-never-given",
     "cases/clock_set_back.pcapng.gz": "clock-set-back",
+    "cases/two_queues.pcap.gz": "packets-out-of-order",
     "cases/caller_gone.pcap.gz": ("rpc-caller-gone"),
     "cases/consumer_left.pcap.gz": ("queue-abandoned"),
     "cases/queue_expired.pcap.gz": ("queue-expired"),

@@ -38,6 +38,15 @@ CAPTURES = (
          "Files that were joined in another order than that of time (cat, mergecap -a), or one "
          "packet with a wrong time.",
          category="capture"),
+    Kind("packets-out-of-order", "warning", "high",
+         "Packets of a file are not in the order of their times",
+         "Three packets or more have a time that is a millisecond or more, and less than a second, "
+         "before that of the packet in front of them.",
+         "Packets are read in the order of the file, so a time from one to another may be wrong by "
+         "as much, and segments seem to be out of order. Sort the file: reordercap IN OUT, of "
+         "Wireshark.",
+         "None are known.",
+         category="capture"),
     Kind("interface-dropped", "warning", "high",
          "The capturing host dropped packets",
          "The capture's own statistics count packets that it did not get to write.",
