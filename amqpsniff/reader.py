@@ -198,7 +198,8 @@ class Capture:
         given, usual = vars(self.options), vars(Options())
         chosen = {name: value for name, value in given.items() if value != usual[name]}
         counted = dict(vars(self.totals)) if self._passes else {}
-        counted.pop("counters", None)
+        for name in ("counters", "confirm_bounds"):
+            counted.pop(name, None)
         return html_repr.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
 
     def __enter__(self) -> Capture:

@@ -13,7 +13,7 @@ from amqpsniff.analysis.quality import quality
 from amqpsniff.analysis.verdict import Verdict, verdict
 from amqpsniff.null import NULL
 from amqpsniff.session.census import CLIENT
-from amqpsniff.units import plural
+from amqpsniff.units import duration, plural
 from amqpsniff.wire_text import in_a_sentence
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Summary(TypedDict):
         messages: `count`, rates and sizes of messages, by `method`.
         outcomes, replies: Numbers, and the quantiles of the time they took; the outcome None is
             that of messages without one. Empty for a part of the traffic.
+        confirms_at_least: Number and quantiles of the least times to confirms on channels from
+            before the capture, whose publishes have no outcome; None without any.
         exchanges, routing_keys, queues: The most used ones as `rows`, each with its `vhost`;
             `distinct` is the number of all. `message_count` and `consumer_count` are the last that
             the broker said of a queue, at the time `said_at`.
@@ -96,6 +98,7 @@ class Summary(TypedDict):
     methods: dict[str, int]
     messages: list[Row]
     outcomes: list[Row]
+    confirms_at_least: Row | None
     replies: list[Row]
     exchanges: Row
     routing_keys: Row
@@ -143,6 +146,7 @@ def summary(
         _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
     ]
     chosen = statistics["counted"] if part else totals.connections
+    bounds = None if part else _bounds(totals.confirm_bounds)
     messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
     return {
         "verdict": _verdict(
@@ -167,7 +171,8 @@ def summary(
         "frames": _ranked(statistics["frames"]),
         "methods": _ranked(statistics["methods"]),
         "messages": messages,
-        "outcomes": _outcomes(outcomes, messages),
+        "outcomes": _outcomes(outcomes, messages, bounds is not None),
+        "confirms_at_least": bounds,
         "replies": _replies(replies, top),
         "exchanges": _tallied(_by_exchange(statistics["routes"]), ("vhost", "exchange"), top),
         "routing_keys": _tallied(statistics["routes"], ("vhost", "exchange", "routing_key"), top),
@@ -230,18 +235,37 @@ def _noun(error: Row) -> str:
     return NOUNS.get(error["method"], "error")
 
 
-def _outcomes(outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row]) -> list[Row]:
-    """Messages by outcome; those that have none are the last."""
+def _outcomes(
+    outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row], bounded: bool
+) -> list[Row]:
+    """Messages by outcome; those that have none are the last, if others or confirms were counted
+    (`bounded`: on channels from before the capture).
+    """
     rows: list[Row] = [
         {"outcome": name, "count": number, **_times(spread)}
         for name, (number, spread) in outcomes.items()
     ]
     settled = sum(one["count"] for one in rows)
     every = sum(one["count"] for one in messages if one["method"] not in RETURNS)
-    if rows and every > settled:
+    if (rows or bounded) and every > settled:
         none = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns", "max_ns"))
         rows.append({"outcome": None, "count": every - settled, **none})
     return rows
+
+
+def _bounds(spread: Any) -> Row | None:
+    """The least times to confirms whose publishes are not known."""
+    return None if spread is None else {"count": spread.facts()[0], **_times(spread)}
+
+
+def least_text(least: Row) -> str:
+    """Why publishes have no outcome, and what is known of their confirms all the same."""
+    names = ("p50", "p95", "p99", "max")
+    times = ", ".join(f"{name} {duration(least[f'{name}_ns'])}" for name in names)
+    return (
+        "Publishes on channels from before the capture have no known numbers, so their outcome is "
+        f"(none). {plural(least['count'], 'confirm')} there took at least: {times}."
+    )
 
 
 def _queues(statistics: Mapping[str, Any], top: int) -> Row:

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from amqpsniff.analysis.report_data import TOP, ReportData
+from amqpsniff.analysis.summary import least_text
 from amqpsniff.analysis.times import DAY_NS, absolute, of_day, zone_name
 from amqpsniff.analysis.top_rows import Row, close_reason, end_of
 from amqpsniff.findings import KINDS
@@ -203,6 +204,10 @@ class CapturePage:
         spreads = self._figures.spreads()
         if not spreads and not self._summary["outcomes"]:
             return
+        least = self._summary["confirms_at_least"]
+        about = [_EXACTNESS] if spreads else []
+        if least is not None:
+            about.append(least_text(least))
         self._page.section(
             "latencies",
             "Latencies",
@@ -219,7 +224,7 @@ class CapturePage:
                     "Replies by the request's method",
                 ),
             ),
-            about=_EXACTNESS if spreads else "",
+            about=" ".join(about),
         )
 
     def _connections(self) -> None:

@@ -143,7 +143,6 @@ from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.owing import silence_before
 from amqpsniff.session.rules.occasions import (
-    BEATS,
     OLDEST,
     PAUSED_NS,
     PROVISIONAL,
@@ -365,7 +364,12 @@ def _channel_bits(channel: Channel) -> cython.int:
     memory: dict[Any, Any] = channel.session.memory
     times: MessageTimes = channel.times
     if channel.published:
-        if times.confirmed or channel.publishes or channel.amqp10 is not None:
+        if (
+            times.confirmed
+            or channel.publishes
+            or channel.midstream_confirms is not None
+            or channel.amqp10 is not None
+        ):
             bits |= CONFIRMS
         if not channel.mode:
             bits |= UNPROTECTED
@@ -439,6 +443,9 @@ class Tracker:
     """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
     when the capture is over.
 
+    `unmeasured` counts publishes on channels from before the capture, now closed, of which no time
+    to a confirm is known.
+
     Args:
         asked: The `amqpsniff.plan.Plan` of the run; of frames alone only replies are found.
         log: Collects what the rules find.
@@ -471,6 +478,7 @@ class Tracker:
     wants_channels: cython.bint
     wants_links: cython.bint
     sessions: int
+    unmeasured: int
     slots: int
     max_slots: int
 
@@ -552,6 +560,7 @@ class Tracker:
         self.max_all_handshakes_bytes = self.limits.facts
         self.settler = Settler(self.limits)
         self.settler.emitter = self if self.rules_enabled else None
+        self.settler.estimates = self.rules_enabled
         self.amqp10 = Amqp10Tracker(self, self.settler, asked)
         self.consumers_known = 0
         self.handshakes_bytes = 0
@@ -577,7 +586,7 @@ class Tracker:
             self.settler.measure()
             self.settler.recent_latencies = asked.census.lately
             self.reply_matcher.measure()
-        self.sessions = 0
+        self.sessions = self.unmeasured = 0
         self.lost_before = set()
         self.slots = 0
         self.max_slots = self.limits.channels
@@ -1008,6 +1017,8 @@ class Tracker:
             self.channels.append(channel_values(channel))
         session: Session = channel.session
         times: MessageTimes = channel.times
+        if not channel.known and not channel.numbered and not times.bounds:
+            self.unmeasured += channel.published if channel.amqp10 is None else 0
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
@@ -1175,9 +1186,9 @@ class Tracker:
                 self.emit("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
             if session.blocked_since is not None:
                 self.emit("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
-        if channel.midstream_confirms is not None:
-            channel.midstream_confirms.publish(entry.ts_ns)
         entry.number = -1
+        if not channel.known and not channel.numbered:
+            self.settler.publish_unnumbered(channel, entry, self.late_row == row)
         if channel.numbering:
             entry.number = channel.next_number
             channel.next_number += 1
@@ -1465,10 +1476,6 @@ class Tracker:
             sent = session.last_sent = LastSent()
         sent.note(kind, method, number)
         if channel == 0:
-            if frames.frame_type.values[row] == HEARTBEAT:
-                since, beats = session.memory.get(BEATS, (NULL, 0))
-                beats = beats + 1 if since == session.last_server_ns else 1
-                session.memory[BEATS] = session.last_server_ns, beats
             return 0
         if slot is None or slot.number != channel:
             slot = session.slot(channel)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
-from amqpsniff.analysis.summary import MAX_REASON
+from amqpsniff.analysis.summary import MAX_REASON, least_text
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, quoted
 
@@ -59,6 +59,8 @@ def sections(
         if rows.rows:
             yield Words(f"\n{title}", "heading")
             yield rows
+        if title == "outcomes" and result["confirms_at_least"]:
+            yield Words(least_text(result["confirms_at_least"]))
 
 
 def _verdict(result: Mapping[str, Any], judged: bool) -> Iterator[Words]:

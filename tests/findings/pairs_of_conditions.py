@@ -230,6 +230,14 @@ PAIRS: dict[str, Pair] = {
         500,
         499,
     ),
+    "confirms-slow joined": pair(
+        "midstream\n"
+        + each(9, PUBLISH, "@+500ms S1: basic.ack delivery_tag=9{n}\n")
+        + PUBLISH
+        + "@+~ms S1: basic.ack delivery_tag=100\n",
+        500,
+        499,
+    ),
     "confirms-slow few": less(
         CONFIRM + each(9, PUBLISH, "@+550ms S1: basic.ack delivery_tag={n}\n") + PUBLISH,
         "@+550ms S1: basic.ack delivery_tag=10\n",

@@ -29,9 +29,8 @@ EVENTS = {
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "got-automatically": "a basic.get with no-ack, at its own packet, brought a message; facts: "
     "queue (None: not known)",
-    "confirmed-unknown": "a confirm `LATE_CONFIRM_NS` or longer after the last publish of a "
-    "channel whose publishes have unknown numbers; facts: none",
-    "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: entry",
+    "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: since_ns "
+    "(time of its publish)",
     "rejected": "a nack of the broker for a publish; facts: entry",
     "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
     "requeued": "a delivery that its consumer gives back; facts: entry",
@@ -171,10 +170,6 @@ STAYED_NS = 30 * SECOND_NS
 
 QUIET_NS = SECOND_NS
 """The shortest heartbeat interval."""
-
-BEATS = "heartbeats of the client"
-"""Name in `RuleContext.memory` of how many the client sent since the broker's last frame, as (time
-of that, number)."""
 
 SILENCES = "end of the client's silence", "end of the broker's silence"
 """Names in `RuleContext.memory` of the (packet, time) with which a side's longest silence ended."""
