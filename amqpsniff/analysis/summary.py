@@ -61,6 +61,8 @@ class Summary(TypedDict):
         captures, comments: Names of the captures; comments of their sections.
         packets, start, end, span_ns: Packets, times of the first and the last of them (RFC 3339),
             and the time between.
+        chosen_start, chosen_end: The part of that time in which rows were counted, where a part of
+            it was chosen; None for all of it, and where nothing of it was.
         quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the
             number of messages by status.
         connection_count, chosen_count, connections: The number of all connections, and of those
@@ -88,6 +90,8 @@ class Summary(TypedDict):
     start: str | None
     end: str | None
     span_ns: int | None
+    chosen_start: str | None
+    chosen_end: str | None
     quality: Row
     connection_count: int
     chosen_count: int
@@ -141,13 +145,15 @@ def summary(
     span_ns = None
     if totals.first_ns is not None and totals.last_ns is not None:
         span_ns = totals.last_ns - totals.first_ns
+    begin_ns, end_ns = _chosen(statistics["span"], totals)
+    counted_ns = span_ns if begin_ns is None or end_ns is None else end_ns - begin_ns
     numbers = quality(totals)
     connections = [
         _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
     ]
     chosen = statistics["counted"] if part else totals.connections
     bounds = None if part else _bounds(totals.confirm_bounds)
-    messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
+    messages = [_messages(statistics, name, counted_ns) for name in sorted(statistics["sizes"])]
     return {
         "verdict": _verdict(
             statistics, connections, findings, totals, numbers, chosen, zone
@@ -158,6 +164,8 @@ def summary(
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
         "span_ns": span_ns,
+        "chosen_start": None if begin_ns is None else times.absolute(begin_ns),
+        "chosen_end": None if end_ns is None else times.absolute(end_ns),
         "quality": numbers | {"messages": _ranked(statistics["statuses"])},
         "connection_count": totals.connections,
         "chosen_count": chosen,
@@ -183,6 +191,16 @@ def summary(
         "finding_count": len(findings),
         "finding_kinds": len({finding.code for finding in findings}),
     }
+
+
+def _chosen(span: tuple[int | None, int | None], totals: Totals) -> tuple[int | None, int | None]:
+    """The chosen part of the capture's time: begin and end, None for all of it or nothing."""
+    from_ns, to_ns = span
+    if span == (None, None) or totals.first_ns is None or totals.last_ns is None:
+        return None, None
+    begin_ns = max(totals.first_ns, totals.first_ns if from_ns is None else from_ns)
+    end_ns = min(totals.last_ns, totals.last_ns if to_ns is None else to_ns)
+    return (begin_ns, end_ns) if begin_ns < end_ns else (None, None)
 
 
 def _verdict(

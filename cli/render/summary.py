@@ -83,11 +83,17 @@ def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
         yield "comment", harmless(comment.rstrip())
     yield "packets", packets
     if result["start"] is not None:
-        start, end = in_zone(result["start"]), in_zone(result["end"])
-        same_day = start[:10] == end[:10]
-        yield "time", f"{start} to {end[11:] if same_day else end}"
+        yield "time", _from_to(result["start"], result["end"])
+    if result["chosen_start"] is not None:
+        yield "counted", f"from {_from_to(result['chosen_start'], result['chosen_end'])}"
     yield "traffic", _traffic(result)
     yield "quality", _quality(result)
+
+
+def _from_to(start: str, end: str) -> str:
+    """Two times, of the later one without the day where it is the same."""
+    start, end = in_zone(start), in_zone(end)
+    return f"{start} to {end[11:] if start[:10] == end[:10] else end}"
 
 
 def _traffic(result: Mapping[str, Any]) -> str:

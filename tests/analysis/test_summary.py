@@ -1,5 +1,7 @@
 """The summary of a part of the traffic, and errors of AMQP 1.0."""
 
+import pytest
+
 import amqpsniff
 from tests.conftest import CAPTURES, SAMPLES
 from tests.decode.amqp10.truth import capture
@@ -11,6 +13,21 @@ def test_a_part_says_how_much_it_is_of() -> None:
     assert (
         part["verdict"]["text"] == "Nothing wrong was found while decoding 1 of 4 AMQP connections."
     )
+
+
+def test_rates_of_a_part_of_the_time_are_over_that_time() -> None:
+    """What is beyond the capture does not count: nothing was captured there."""
+    opened = amqpsniff.open(SAMPLES / "pika_mix.pcap")
+    whole = opened.summary()
+    assert (whole["chosen_start"], whole["chosen_end"]) == (None, None)
+    rest = whole["span_ns"] / 1e9 - 0.1
+    for from_, to, seconds in ((0.1, 0.3, 0.2), (0.1, None, rest), (0.1, 99, rest)):
+        part = opened.summary(from_=from_, to=to)
+        assert part["span_ns"] == whole["span_ns"]
+        assert part["messages"]
+        for row in part["messages"]:
+            assert row["per_second"] == pytest.approx(row["count"] / seconds, rel=0.001)
+    assert part["chosen_end"] == whole["end"]
 
 
 def test_a_part_of_nothing_is_not_in_order() -> None:
