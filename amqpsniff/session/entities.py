@@ -752,7 +752,7 @@ class Session(Closeable):
     where none was seen. `owed`: who owed what at its end, a sentence; None where that is not known.
     `routes`: its messages by route, where rules are asked; `traced_…` and `untraced_…`: those with
     the context of a trace, and without. `bulky`: the last delivery that may have held up others, as
-    (channel, end, size, took_ns), or None.
+    (channel, end of it or of what came behind it, until when that counts, size, took_ns), or None.
     """
 
     connection: Any

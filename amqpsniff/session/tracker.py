@@ -1821,18 +1821,23 @@ class Tracker:
             return 0
         end_ns: cython.longlong = frames.ts_ns.values[requires - 1]
         if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
-            channel.session.bulky = (channel.number, end_ns, size, end_ns - ts_ns)
+            took: cython.longlong = end_ns - ts_ns
+            channel.session.bulky = (channel.number, end_ns, end_ns + took, size, took)
         return 0
 
     def _see_behind(
         self, channel: Channel, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
-        """See whether a delivery came right behind a large one of another channel."""
-        of, end_ns, size, took_ns = channel.session.bulky
-        if ts_ns - end_ns > BEHIND_NS:
+        """See whether a delivery came right behind a large one of another channel, or behind one
+        that did: what waited comes without a pause.
+        """
+        of, last_ns, until_ns, size, took_ns = channel.session.bulky
+        if ts_ns - last_ns > BEHIND_NS or ts_ns > until_ns:
             channel.session.bulky = None
-        elif of != channel.number and ts_ns >= end_ns:
-            self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
+        elif ts_ns >= last_ns:
+            channel.session.bulky = (of, ts_ns, until_ns, size, took_ns)
+            if of != channel.number:
+                self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
         return 0
 
     def _queued(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:

@@ -53,8 +53,8 @@ EVENTS = {
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
     "rows, row, took_ns",
     "held-up": "a delivery whose method came `BEHIND_NS` or sooner behind one of `BULKY_BYTES` or "
-    "more on another channel, which took `BULKY_NS` or longer; facts: behind (its channel number, "
-    "size, took_ns)",
+    "more on another channel, which took `BULKY_NS` or longer, or behind another such delivery, no "
+    "later after it than it took; facts: behind (its channel number, size, took_ns)",
     "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
     "deliveries that are not settled, and no bytes are waited for, see `foreseeing`; facts: none",
@@ -121,7 +121,8 @@ BULKY_NS = SECOND_NS // 10
 """Time from the method to the end of such a delivery, from which on it holds up others."""
 
 BEHIND_NS = SECOND_NS // 1000
-"""Time after the end of such a delivery in which what comes has waited for it."""
+"""Time after the end of such a delivery, or after what waited for it, in which what comes has
+waited for it, too."""
 
 
 MISSING_NS = 5 * SECOND_NS
