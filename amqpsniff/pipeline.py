@@ -322,7 +322,7 @@ class Pipeline:
         self.tracker.follow(*rows, peers, losses, captures, ended, self._account)
         self.totals.unmeasured = self.tracker.unmeasured
         bounds = self.tracker.settler.bounds
-        if bounds is not None and bounds.number:
+        if bounds is not None and bounds.facts()[0]:
             self.totals.confirm_bounds = bounds
         if self.decoder.moments is not None:
             self.decoder.moments.clear()

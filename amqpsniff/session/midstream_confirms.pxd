@@ -1,5 +1,5 @@
 cdef class MidstreamConfirms:
-    cdef public long long before, published, answered, places
+    cdef public long long before, published, answered, places, oldest
     cdef public bint missed
     cdef public long long[::1] sent
     cpdef bint is_crowded(self) except -1

@@ -49,14 +49,15 @@ class MidstreamConfirms:
 
     `before` publishes were made before the first that was captured, at least; `published` were
     captured; `answered` is the highest number that was confirmed or refused, 0 before there was
-    one. `sent` has packet and time of the last `places` publishes; `missed`: one was asked for that
-    is no longer there.
+    one. `sent` has packet and time of the last `places` publishes, from the one after `oldest` on;
+    `missed`: one was asked for that is no longer there.
     """
 
     before: int
     published: int
     answered: int
     places: int
+    oldest: int
     missed: cython.bint
 
     sent: IntView
@@ -68,7 +69,7 @@ class MidstreamConfirms:
 
     def forget(self) -> cython.int:
         """What was confirmed until now is unknown."""
-        self.before = self.published = self.answered = 0
+        self.before = self.published = self.answered = self.oldest = 0
         self.missed = False
         return 0
 
@@ -79,7 +80,7 @@ class MidstreamConfirms:
 
     def waiting(self) -> list[tuple[int, int]]:
         """Packet and time of each publish that is certainly not confirmed, where one ever was."""
-        first: cython.longlong = max(self.answered - self.before, self.published - self.places)
+        first: cython.longlong = max(self.answered - self.before, self.oldest)
         if self.answered == 0:
             return []
         at: cython.longlong
@@ -101,7 +102,7 @@ class MidstreamConfirms:
         at: cython.longlong
         more: cython.longlong = self.places
         sent: cython.longlong[::1] = array("q", bytes(32 * self.places))
-        for at in range(max(0, self.published - self.places), self.published):
+        for at in range(self.oldest, self.published):
             sent[2 * (at % (2 * more))] = self.sent[2 * (at % more)]
             sent[2 * (at % (2 * more)) + 1] = self.sent[2 * (at % more) + 1]
         self.sent = sent
@@ -119,26 +120,28 @@ class MidstreamConfirms:
         self.sent[place] = number
         self.sent[place + 1] = ts_ns
         self.published += 1
+        self.oldest = max(self.oldest, self.published - self.places)
         return 0
 
     def confirm(self, tag: cython.longlong, multiple: cython.bint) -> cython.longlong:
         """Publishes are confirmed, or refused: one with this number, or all up to it (0: all).
 
         Gives the first number, up to the tag, of those that it was said of now and whose publishes
-        are remembered, see `place`; above the tag if there are none.
+        are remembered, see `place`; -1 if there are none.
         """
         first: cython.longlong = tag
         if tag <= 0 or tag > _HIGHEST:
             if tag == 0:
                 self.forget()
-            return tag + 1
+            return -1
         if multiple and 0 < self.answered < tag:
             first = self.answered + 1
         self.before = max(self.before, tag - self.published)
         self.answered = max(self.answered, tag)
-        if self.before < first <= self.before + self.published - self.places:
+        if self.before < first <= self.before + self.oldest:
             self.missed = True
-        return max(first, self.before + 1, self.before + self.published - self.places + 1)
+        first = max(first, self.before + self.oldest + 1)
+        return first if first <= tag else -1
 
     def place(self, tag: cython.longlong) -> cython.longlong:
         """Where `sent` has the publish with a number, or one after it."""

@@ -319,7 +319,9 @@ class Settler:
         confirms: MidstreamConfirms = channel.midstream_confirms
         times: MessageTimes = channel.own_times()
         answered: cython.longlong = confirms.confirm(tag, multiple)
-        while answered <= tag and outcome == CONFIRMED:
+        if answered < 0 or outcome != CONFIRMED:
+            return 0
+        while answered <= tag:
             place: cython.longlong = confirms.place(answered)
             publish_ns: cython.longlong = confirms.sent[place + 1]
             took: cython.longlong = elapsed(publish_ns, ts_ns)
