@@ -63,6 +63,10 @@ class Totals:
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
         lost_bytes: Bytes in those holes.
+        unmeasured: Publishes on channels from before the capture of which no time to a confirm is
+            known.
+        confirm_bounds: The least times to confirms on such channels, as a `counts.Histogram`; None
+            without any, and in a run without a census.
         counters: The TCP stage's counters, in packets or segments.
     """
 
@@ -79,6 +83,8 @@ class Totals:
     retransmissions: int = 0
     gaps: int = 0
     lost_bytes: int = 0
+    unmeasured: int = 0
+    confirm_bounds: Any = None
     counters: dict[str, int] = field(default_factory=dict)
 
 
@@ -314,6 +320,10 @@ class Pipeline:
         self.totals.foreign += foreign - failed
         self._account_tls(encrypted)
         self.tracker.follow(*rows, peers, losses, captures, ended, self._account)
+        self.totals.unmeasured = self.tracker.unmeasured
+        bounds = self.tracker.settler.bounds
+        if bounds is not None and bounds.facts()[0]:
+            self.totals.confirm_bounds = bounds
         if self.decoder.moments is not None:
             self.decoder.moments.clear()
         plan = self.plan

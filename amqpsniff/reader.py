@@ -198,7 +198,8 @@ class Capture:
         given, usual = vars(self.options), vars(Options())
         chosen = {name: value for name, value in given.items() if value != usual[name]}
         counted = dict(vars(self.totals)) if self._passes else {}
-        counted.pop("counters", None)
+        for name in ("counters", "confirm_bounds"):
+            counted.pop(name, None)
         return html_repr.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
 
     def __enter__(self) -> Capture:
@@ -1110,7 +1111,6 @@ class Capture:
             replies={} if part.chooses() else self.replies,
             findings=self.found if findings is None else findings,
             part=part.chooses(),
-            window=part.span(self._started),
             zone=part.tz,
             top=top,
         )

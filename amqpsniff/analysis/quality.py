@@ -57,6 +57,7 @@ def quality(totals: Totals) -> dict[str, Any]:
         "foreign_conversations": totals.foreign,
         "unreadable_tls": totals.sealed,
         "failed_connects": totals.unconnected,
+        "unmeasured_publishes": totals.unmeasured,
         **{name: totals.counters.get(name, 0) for name in COUNTERS},
         "retransmissions": totals.retransmissions,
     }

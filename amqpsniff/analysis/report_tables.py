@@ -39,6 +39,10 @@ BUCKETS_S = (1, 10, 60, 600, 3_600, 86_400)
 MAX_BUCKETS = 120
 """Buckets of a chart that can be told from each other."""
 
+MOST_BUCKETS = 100_000
+"""Buckets over which what is outstanding is carried on, at most: a client may be stuck for days,
+and times in a capture may be wrong by decades."""
+
 FULL_SHARE = 0.9
 """Share of the prefetch count from which on a channel waits for its consumer."""
 
@@ -63,6 +67,8 @@ the beginning of the bucket in which a time lies."""
 DUCKDB_SETUP = (
     "SET default_null_order = 'nulls_first_on_asc_last_on_desc'",
     "CREATE TEMP MACRO array_join(texts, separator) AS array_to_string(texts, separator)",
+    "CREATE TEMP MACRO explode(numbers) AS unnest(numbers)",
+    "CREATE TEMP MACRO sequence(first, last, step) AS generate_series(first, last, step)",
     "CREATE TEMP MACRO collect_list(one) AS list(one)",
     "CREATE TEMP MACRO percentile_approx(number, rank, accuracy) AS quantile_disc(number, rank)",
     "CREATE TEMP MACRO pmod(number, divisor) AS ((number % divisor) + divisor) % divisor",
@@ -158,7 +164,7 @@ REPORTS = {
             {
                 "time": "beginning of the time bucket",
                 "client": "address of the client",
-                "channels": "channels on which something changed",
+                "channels": "channels on which something changed or was outstanding",
                 "unknown_channels": "channels open before the capture or with missing frames; "
                 "other amounts are then lower bounds",
                 "unsettled": "deliveries, the sum of the most of each channel; null if unknown",
@@ -445,6 +451,7 @@ def _numbers() -> dict[str, Any]:
         "day_ns": DAY_NS,
         "first_error_code": FIRST_ERROR_CODE,
         "full_share": FULL_SHARE,
+        "most_buckets": MOST_BUCKETS,
         "poison_deliveries": POISON_DELIVERIES,
         "publishes": tuple(sorted(PUBLISHES)),
         "deliveries": tuple(sorted(DELIVERIES)),

@@ -13,7 +13,7 @@ from amqpsniff.analysis.quality import quality
 from amqpsniff.analysis.verdict import Verdict, verdict
 from amqpsniff.null import NULL
 from amqpsniff.session.census import CLIENT
-from amqpsniff.units import plural
+from amqpsniff.units import duration, plural
 from amqpsniff.wire_text import in_a_sentence
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Summary(TypedDict):
         captures, comments: Names of the captures; comments of their sections.
         packets, start, end, span_ns: Packets, times of the first and the last of them (RFC 3339),
             and the time between.
-        counted_from, counted_to: The times between which messages and frames were counted, where
-            only a part of the capture was chosen; else None.
+        chosen_start, chosen_end: The part of that time in which rows were counted, where a part of
+            it was chosen; None for all of it, and where nothing of it was.
         quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the
             number of messages by status.
         connection_count, chosen_count, connections: The number of all connections, and of those
@@ -73,6 +73,8 @@ class Summary(TypedDict):
         messages: `count`, rates and sizes of messages, by `method`.
         outcomes, replies: Numbers, and the quantiles of the time they took; the outcome None is
             that of messages without one. Empty for a part of the traffic.
+        confirms_at_least: Number and quantiles of the least times to confirms on channels from
+            before the capture, whose publishes have no outcome; None without any.
         exchanges, routing_keys, queues: The most used ones as `rows`, each with its `vhost`;
             `distinct` is the number of all. `message_count` and `consumer_count` are the last that
             the broker said of a queue, at the time `said_at`.
@@ -88,8 +90,8 @@ class Summary(TypedDict):
     start: str | None
     end: str | None
     span_ns: int | None
-    counted_from: str | None
-    counted_to: str | None
+    chosen_start: str | None
+    chosen_end: str | None
     quality: Row
     connection_count: int
     chosen_count: int
@@ -100,6 +102,7 @@ class Summary(TypedDict):
     methods: dict[str, int]
     messages: list[Row]
     outcomes: list[Row]
+    confirms_at_least: Row | None
     replies: list[Row]
     exchanges: Row
     routing_keys: Row
@@ -122,7 +125,6 @@ def summary(
     replies: Mapping[str, Any],
     findings: Sequence[Finding] = (),
     part: bool = False,
-    window: tuple[int | None, int | None] = (None, None),
     zone: str | None = None,
     top: int,
 ) -> Summary:
@@ -137,24 +139,20 @@ def summary(
         replies: The `Histogram` of the time that replies took, by the request's method.
         findings: Findings of the pass.
         part: True if only a part of the traffic was counted.
-        window: The first nanosecond that was counted and the first that was not; None for open.
         zone: The time zone of times of day in the verdict; None for UTC.
         top: Rows of each section.
     """
-    span_ns = counted_ns = None
-    counted: list[str | None] = [None, None]
+    span_ns = None
     if totals.first_ns is not None and totals.last_ns is not None:
-        span_ns = counted_ns = totals.last_ns - totals.first_ns
-        if window != (None, None):
-            begin_ns = max(totals.first_ns, window[0] or 0)
-            end_ns = totals.last_ns if window[1] is None else min(totals.last_ns, window[1])
-            counted_ns = max(end_ns - begin_ns, 0)
-            counted = [times.absolute(begin_ns), times.absolute(max(begin_ns, end_ns))]
+        span_ns = totals.last_ns - totals.first_ns
+    begin_ns, end_ns = _chosen(statistics["span"], totals)
+    counted_ns = span_ns if begin_ns is None or end_ns is None else end_ns - begin_ns
     numbers = quality(totals)
     connections = [
         _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
     ]
     chosen = statistics["counted"] if part else totals.connections
+    bounds = None if part else _bounds(totals.confirm_bounds)
     messages = [_messages(statistics, name, counted_ns) for name in sorted(statistics["sizes"])]
     return {
         "verdict": _verdict(
@@ -166,8 +164,8 @@ def summary(
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
         "span_ns": span_ns,
-        "counted_from": counted[0],
-        "counted_to": counted[1],
+        "chosen_start": None if begin_ns is None else times.absolute(begin_ns),
+        "chosen_end": None if end_ns is None else times.absolute(end_ns),
         "quality": numbers | {"messages": _ranked(statistics["statuses"])},
         "connection_count": totals.connections,
         "chosen_count": chosen,
@@ -181,7 +179,8 @@ def summary(
         "frames": _ranked(statistics["frames"]),
         "methods": _ranked(statistics["methods"]),
         "messages": messages,
-        "outcomes": _outcomes(outcomes, messages),
+        "outcomes": _outcomes(outcomes, messages, bounds is not None),
+        "confirms_at_least": bounds,
         "replies": _replies(replies, top),
         "exchanges": _tallied(_by_exchange(statistics["routes"]), ("vhost", "exchange"), top),
         "routing_keys": _tallied(statistics["routes"], ("vhost", "exchange", "routing_key"), top),
@@ -192,6 +191,16 @@ def summary(
         "finding_count": len(findings),
         "finding_kinds": len({finding.code for finding in findings}),
     }
+
+
+def _chosen(span: tuple[int | None, int | None], totals: Totals) -> tuple[int | None, int | None]:
+    """The chosen part of the capture's time: begin and end, None for all of it or nothing."""
+    from_ns, to_ns = span
+    if span == (None, None) or totals.first_ns is None or totals.last_ns is None:
+        return None, None
+    begin_ns = max(totals.first_ns, totals.first_ns if from_ns is None else from_ns)
+    end_ns = min(totals.last_ns, totals.last_ns if to_ns is None else to_ns)
+    return (begin_ns, end_ns) if begin_ns < end_ns else (None, None)
 
 
 def _verdict(
@@ -244,18 +253,37 @@ def _noun(error: Row) -> str:
     return NOUNS.get(error["method"], "error")
 
 
-def _outcomes(outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row]) -> list[Row]:
-    """Messages by outcome; those that have none are the last."""
+def _outcomes(
+    outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row], bounded: bool
+) -> list[Row]:
+    """Messages by outcome; those that have none are the last, if others or confirms were counted
+    (`bounded`: on channels from before the capture).
+    """
     rows: list[Row] = [
         {"outcome": name, "count": number, **_times(spread)}
         for name, (number, spread) in outcomes.items()
     ]
     settled = sum(one["count"] for one in rows)
     every = sum(one["count"] for one in messages if one["method"] not in RETURNS)
-    if rows and every > settled:
+    if (rows or bounded) and every > settled:
         none = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns", "max_ns"))
         rows.append({"outcome": None, "count": every - settled, **none})
     return rows
+
+
+def _bounds(spread: Any) -> Row | None:
+    """The least times to confirms whose publishes are not known."""
+    return None if spread is None else {"count": spread.facts()[0], **_times(spread)}
+
+
+def least_text(least: Row) -> str:
+    """Why publishes have no outcome, and what is known of their confirms all the same."""
+    names = ("p50", "p95", "p99", "max")
+    times = ", ".join(f"{name} {duration(least[f'{name}_ns'])}" for name in names)
+    return (
+        "Publishes on channels from before the capture have no known numbers, so their outcome is "
+        f"(none). {plural(least['count'], 'confirm')} there took at least: {times}."
+    )
 
 
 def _queues(statistics: Mapping[str, Any], top: int) -> Row:

@@ -329,5 +329,8 @@ def _missing(codes: Collection[str], numbers: Mapping[str, Any], connections: in
         some = f"{count(late)} of {count(connections)} connections"
         some = some if late < connections else "all connections" if late > 1 else "the connection"
         parts.append(f"{some} began before it, so names, limits and older messages are unknown")
+    if unmeasured := numbers["unmeasured_publishes"]:
+        messages = plural(unmeasured, "published message")
+        parts.append(f"it is not known if and when {messages} were confirmed")
     if parts:
         yield f"The capture does not show everything: {'; '.join(parts)}."

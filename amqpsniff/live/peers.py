@@ -138,7 +138,8 @@ def _credit(channel: Any) -> int | None:
 
 def guessed(channel: Any) -> bool:
     """True if confirms of a channel that was open before are counted from what was seen."""
-    return channel.midstream_confirms is not None and not channel.numbered
+    confirms = channel.midstream_confirms
+    return confirms is not None and confirms.answered > 0 and not channel.numbered
 
 
 def least(channel: Any) -> str:

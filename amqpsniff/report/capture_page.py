@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from amqpsniff.analysis.report_data import TOP, ReportData
+from amqpsniff.analysis.summary import least_text
 from amqpsniff.analysis.times import DAY_NS, absolute, of_day, zone_name
 from amqpsniff.analysis.top_rows import Row, close_reason, end_of
 from amqpsniff.findings import KINDS
@@ -199,27 +200,32 @@ class CapturePage:
         page.section("time", "Over time", page.charts(specs), timed, about=about)
 
     def _latencies(self) -> None:
-        timed = [_span(f"{name}_ns", name) for name in ("p50", "p95", "p99", "max")]
         spreads = self._figures.spreads()
         if not spreads and not self._summary["outcomes"]:
             return
+        least = self._summary["confirms_at_least"]
+        about = [_EXACTNESS] if spreads else []
+        if least is not None:
+            about.append(least_text(least))
         self._page.section(
             "latencies",
             "Latencies",
             self._page.charts(spreads, across=3),
-            beside(
-                table(
-                    self._summary["outcomes"],
-                    [_word("outcome"), _number("count", "messages"), *timed],
-                    "Outcomes of messages",
-                ),
-                table(
-                    self._summary["replies"],
-                    [_word("method"), _number("count", "requests"), *timed],
-                    "Replies by the request's method",
-                ),
-            ),
-            about=_EXACTNESS if spreads else "",
+            self._outcomes(),
+            about=" ".join(about),
+        )
+
+    def _outcomes(self) -> str:
+        """Outcomes and replies, which are counted of the whole capture alone."""
+        outcomes, replies = self._summary["outcomes"], self._summary["replies"]
+        if not outcomes and not replies:
+            return ""
+        timed = [_span(f"{name}_ns", name) for name in ("p50", "p95", "p99", "max")]
+        of_messages = [_word("outcome"), _number("count", "messages"), *timed]
+        of_requests = [_word("method"), _number("count", "requests"), *timed]
+        return beside(
+            table(outcomes, of_messages, "Outcomes of messages"),
+            table(replies, of_requests, "Replies by the request's method"),
         )
 
     def _connections(self) -> None:

@@ -122,7 +122,7 @@ def _traffic(summary: Row, data: ReportData) -> Iterator[str]:
         )
     most = max((1, *data.levels["connections"].levels(MAX_POINTS)))
     if number > 1:
-        text += f"; at most about {count(int(most))} at a time"
+        text += f"; at most about {count(min(int(most), chosen))} at a time"
     midstream = summary["quality"]["midstream_connections"]
     if midstream:
         who = f"{count(midstream)} of them" if midstream < number else "All of them"

@@ -534,7 +534,7 @@ class Census:
         session), the largest first, `counted`: the number of all of which a frame was counted,
         `unclean`: the number of those with a method that ended without a close and are no health
         check, `whole`: whether
-        all channels and all times of those were counted.
+        all channels and all times of those were counted, `span`: the times that `span` gave.
         """
         self._name()
         self._name_others()
@@ -569,4 +569,5 @@ class Census:
             "counted": self.ended,
             "unclean": self.unclean,
             "whole": self.channel < 0 and not self.bounded,
+            "span": (self.from_ns, self.to_ns),
         }

@@ -46,7 +46,7 @@ cdef class Closeable:
     cdef public object closed_by, close
 
 cdef class MessageTimes:
-    cdef public long long confirmed, returned, unconfirmed_max
+    cdef public long long confirmed, bounds, returned, unconfirmed_max
     cdef public long long maybe_confirmed_to, maybe_returned_to, unknown_confirm_number
     cdef public long long first_tag, repeats, last_repeat, first_logged
     cdef public long long waits, wait_ns, wait_ns_min

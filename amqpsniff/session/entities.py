@@ -411,8 +411,9 @@ class MessageTimes:
     """Times and numbers of messages of a channel, which very many channels have none of.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and the channel's `acknowledged`
-    count, `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or
-    delivery of the longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
+    count, on a channel from before the capture of lower bounds over `bounds` confirms; `_max` the
+    longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
+    longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
     `queued`: deliveries whose publish is known, `queued_long` those `WAITED_NS` after it or later;
     `longest`: that with the most time since then, as (packet, time, queue, packet of the publish).
@@ -425,6 +426,7 @@ class MessageTimes:
     """
 
     confirmed: int
+    bounds: int
     returned: int
     unconfirmed_max: int
     maybe_confirmed_to: int
@@ -473,7 +475,7 @@ class MessageTimes:
     longest: tuple[Any, ...]
 
     def __init__(self) -> None:
-        self.confirmed = self.returned = self.unconfirmed_max = 0
+        self.confirmed = self.bounds = self.returned = self.unconfirmed_max = 0
         self.maybe_confirmed_to = self.maybe_returned_to = self.repeats = self.last_repeat = 0
         self.first_tag = self.first_logged = self.unknown_confirm_number = -1
         self.waits, self.wait_ns, self.wait_ns_min = 0, 0, NULL
@@ -502,12 +504,12 @@ class Channel(Closeable):
     `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
     `uncommitted_start` how many were before them. `recent_consumer`: the consumer of deliveries
     with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`. `midstream_confirms`:
-    what is known of one that was open before, where recent times are measured. `last_tag`: the tag
-    of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before frames of
-    the client may be missing, else -1; `publish_before_loss`: the number of the last publish before
-    those of the broker may be; `losses`: how often what waits may have been answered by frames that
-    are missing. `maybe_settled_to`: the tag up to which what waits may have been answered by a
-    method that was cut. `cancelled`: the last consumers that the broker cancelled, by
+    what is known of one that was open before and has publishes, where anybody asks. `last_tag`: the
+    tag of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before frames
+    of the client may be missing, else -1; `publish_before_loss`: the number of the last publish
+    before those of the broker may be; `losses`: how often what waits may have been answered by
+    frames that are missing. `maybe_settled_to`: the tag up to which what waits may have been
+    answered by a method that was cut. `cancelled`: the last consumers that the broker cancelled, by
     tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`, `deliveries_uncertain`:
     frames may be missing, or more waited than is remembered, so that the number of those that wait
     is not known. `tentative`: acknowledgements that take effect unless the broker refuses them, as
@@ -750,7 +752,7 @@ class Session(Closeable):
     where none was seen. `owed`: who owed what at its end, a sentence; None where that is not known.
     `routes`: its messages by route, where rules are asked; `traced_…` and `untraced_…`: those with
     the context of a trace, and without. `bulky`: the last delivery that may have held up others, as
-    (channel, end, size, took_ns), or None.
+    (channel, end of it or of what came behind it, until when that counts, size, took_ns), or None.
     """
 
     connection: Any

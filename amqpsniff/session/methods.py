@@ -611,7 +611,8 @@ def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
     """What waits on a channel may have been answered by frames of a side that are missing."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
     channel.losses += 1
-    channel.midstream_confirms = None  # what was confirmed until then is unknown
+    if channel.midstream_confirms is not None:
+        channel.midstream_confirms.forget()
     if side == CLIENT:
         last: cython.longlong = max(channel.last_tag, channel.deliveries.last)  # one may be cut
         channel.tag_before_loss = max(channel.tag_before_loss, last)

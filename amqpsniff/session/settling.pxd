@@ -1,5 +1,6 @@
 cimport cython
 from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.counts cimport Histogram
 from amqpsniff.session.recent_latencies cimport RecentLatencies
 from amqpsniff.session.entities cimport Channel, PendingMessage
 
@@ -8,9 +9,11 @@ cdef class Settler:
     cdef public object emitter, unanswered
     cdef public dict hits
     cdef public list histograms
+    cdef public Histogram bounds
+    cdef public bint estimates
     cdef public RecentLatencies recent_latencies
     cdef long long[::1] ended
-    cdef public long long most, max_disorder, max_returnable, outstanding
+    cdef public long long most, max_disorder, max_returnable, outstanding, more_places
     cpdef int limit_reached(self, str name) except? -1
     cdef int settle(self, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int _write(self, PendingMessage entry) except? -1
@@ -23,6 +26,9 @@ cdef class Settler:
     cdef int expect_return(self, Channel channel, PendingMessage entry) except? -1
     cdef int _give_up(self, PendingMessage entry) except? -1
     cdef int confirm(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
+    cdef int publish_unnumbered(self, Channel channel, PendingMessage entry, bint late) except? -1
+    cdef int _estimate(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _count_confirm(self, Channel channel, long long publish_number, long long publish_ns, long long took, long long number, long long ts_ns) except? -1
     cdef int _confirm(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int confirm_in_part(self, Channel channel, long long tag) except? -1
     cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1

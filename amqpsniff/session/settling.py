@@ -32,10 +32,12 @@ from cython.cimports.amqpsniff.session.mandatory_publishes import (
     find_returned,
     index_by_mark,
 )
+from cython.cimports.amqpsniff.session.midstream_confirms import MidstreamConfirms
 from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS
 
 from amqpsniff.session import entities
 from amqpsniff.session.codes import OUTCOMES
+from amqpsniff.session.midstream_confirms import FEW_PLACES, MAX_ALL_PLACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 _BY_PLACE = attrgetter("packet_number", "number")
 _MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
+_FEW_PLACES = cython.declare(cython.longlong, FEW_PLACES)
+_MAX_ALL_PLACES = cython.declare(cython.longlong, MAX_ALL_PLACES)
 _UNKNOWN = cython.declare(cython.int, -1)
 
 REFUSAL_NS = 2_000_000_000
@@ -59,8 +63,9 @@ class Settler:
 
     `hits` counts, by name of the limit, what was not remembered because of one. `emitter`, when
     there is one, is told of what rules want to know. `ended` counts messages by outcome,
-    `histograms` their times, once `measure` was called; `recent_latencies`, where it was set, has
-    the latest times.
+    `histograms` their times, once `measure` was called, and `bounds` those to confirms of channels
+    from before the capture, which are lower bounds; `recent_latencies`, where it was set, has the
+    latest times. `estimates`: somebody asks for such bounds; `more_places` counts what they need.
     """
 
     unanswered: Any
@@ -72,6 +77,9 @@ class Settler:
     emitter: Any
     hits: dict[Any, Any]
     histograms: list[Any]
+    bounds: Histogram
+    estimates: cython.bint
+    more_places: int
     recent_latencies: RecentLatencies
     ended: IntView
 
@@ -83,7 +91,9 @@ class Settler:
         self.unanswered: Any = deque()
         self.hits = {}
         self.emitter = None
-        self.histograms = None
+        self.histograms = self.bounds = None
+        self.estimates = False
+        self.more_places = 0
         self.recent_latencies = None
         self.ended = array("q", bytes(8 * len(OUTCOMES)))
 
@@ -95,6 +105,8 @@ class Settler:
     def measure(self) -> None:
         """Keep the times of outcomes from now on, as a `counts.Histogram` each."""
         self.histograms = [Histogram() for _ in OUTCOMES]
+        self.bounds = Histogram()
+        self.estimates = True
 
     def endings(self) -> Any:
         """Number of messages with each of `OUTCOMES`, as a list."""
@@ -190,6 +202,19 @@ class Settler:
         channel.publishes.add(entry)
         return 0
 
+    def publish_unnumbered(
+        self, channel: Channel, entry: PendingMessage, late: cython.bint
+    ) -> cython.int:
+        """A publish on a channel from before the capture; `late`: its frame is, see `Tracker`."""
+        if not self.estimates:
+            return 0
+        if channel.midstream_confirms is None:
+            channel.midstream_confirms = MidstreamConfirms()
+        confirms: MidstreamConfirms = channel.midstream_confirms
+        if confirms.is_crowded() and self.more_places < _MAX_ALL_PLACES:
+            self.more_places += confirms.grow()
+        return confirms.publish(entry.packet_number, entry.ts_ns, late)
+
     def deliver(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery that may be acknowledged."""
         before: PendingMessage = None
@@ -266,11 +291,8 @@ class Settler:
         if not channel.numbering and (tag >= channel.next_number or (multiple and tag == 0)):
             times: MessageTimes = channel.own_times()
             times.unknown_confirm_number = number
-            late: cython.bint = elapsed(times.last_publish_ns, ts_ns) >= LATE_CONFIRM_NS
-            if late and outcome == CONFIRMED and self.emitter is not None:
-                self.emitter.emit("confirmed-unknown", channel, number, ts_ns, None)
-        if self.recent_latencies is not None and not channel.known and not channel.numbered:
-            return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
+        if channel.midstream_confirms is not None and not channel.numbered:
+            return self._estimate(channel, tag, multiple, outcome, number, ts_ns)
         if multiple:
             doubt: cython.longlong = max(
                 channel.times.maybe_confirmed_to, channel.publish_before_loss
@@ -282,6 +304,55 @@ class Settler:
         entry = channel.publishes.pop(tag)
         if entry is not None:
             self._confirm(channel, entry, outcome, number, ts_ns)
+        return 0
+
+    def _estimate(
+        self,
+        channel: Channel,
+        tag: cython.longlong,
+        multiple: cython.bint,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
+        """The broker's ack or nack on a channel from before the capture: the least times."""
+        confirms: MidstreamConfirms = channel.midstream_confirms
+        times: MessageTimes = channel.own_times()
+        answered: cython.longlong = confirms.confirm(tag, multiple)
+        if answered < 0 or outcome != CONFIRMED:
+            return 0
+        while answered <= tag:
+            place: cython.longlong = confirms.place(answered)
+            publish_ns: cython.longlong = confirms.sent[place + 1]
+            took: cython.longlong = elapsed(publish_ns, ts_ns)
+            if took != NULL:
+                times.bounds += 1
+                self._count_confirm(channel, confirms.sent[place], publish_ns, took, number, ts_ns)
+                if self.bounds is not None:
+                    self.bounds.add(took)
+                if self.recent_latencies is not None:
+                    self.recent_latencies.add(channel.session, CONFIRMED, took)
+            answered += 1
+        return 0
+
+    def _count_confirm(
+        self,
+        channel: Channel,
+        publish_number: cython.longlong,
+        publish_ns: cython.longlong,
+        took: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
+        """Count the time from a publish to its confirm in packet `number`."""
+        times: MessageTimes = channel.own_times()
+        times.confirm_ns += took
+        if took > times.confirm_ns_max:
+            times.confirm_ns_max = took
+            times.slow_confirm_number = publish_number
+            times.slow_confirm_ns = publish_ns
+        if took >= LATE_CONFIRM_NS and self.emitter is not None:
+            self.emitter.emit("confirmed-late", channel, number, ts_ns, {"since_ns": publish_ns})
         return 0
 
     def _confirm(
@@ -306,13 +377,7 @@ class Settler:
         if outcome == CONFIRMED:
             times: MessageTimes = channel.own_times()
             times.confirmed += 1
-            times.confirm_ns += took
-            if took > times.confirm_ns_max:
-                times.confirm_ns_max = took
-                times.slow_confirm_number = entry.packet_number
-                times.slow_confirm_ns = entry.ts_ns
-            if took >= LATE_CONFIRM_NS and self.emitter is not None:
-                self.emitter.emit("confirmed-late", channel, number, ts_ns, {"entry": entry})
+            self._count_confirm(channel, entry.packet_number, entry.ts_ns, took, number, ts_ns)
         else:
             times = channel.own_times()
             times.rejected += 1
@@ -679,6 +744,9 @@ class Settler:
         """
         entry: PendingMessage
         doubt: cython.longlong = channel.doubtful_publish()
+        if channel.midstream_confirms is not None:
+            confirms: MidstreamConfirms = channel.midstream_confirms
+            self.more_places -= confirms.places - _FEW_PLACES
         for entry in channel.publishes.pop_until(-1):
             self.outstanding -= 1
             self._close_row(entry, UNCONFIRMED if entry.number > doubt else -1)

@@ -103,7 +103,7 @@ cdef class Tracker:
     cdef public list channel_handlers, connection_handlers
     cdef public object packs
     cdef public bint replies_only, states_only, settles, wants_connections, wants_channels, wants_links
-    cdef public long long sessions, slots, max_slots
+    cdef public long long sessions, slots, max_slots, unmeasured
     cdef public set lost_before
     cdef const unsigned char[::1] followed, classes, senders, content
     cdef const unsigned char[::1] synchronous, answers, closing_methods, discarded

@@ -144,7 +144,6 @@ from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.owing import silence_before
 from amqpsniff.session.rules.occasions import (
-    BEATS,
     OLDEST,
     PAUSED_NS,
     PROVISIONAL,
@@ -366,7 +365,12 @@ def _channel_bits(channel: Channel) -> cython.int:
     memory: dict[Any, Any] = channel.session.memory
     times: MessageTimes = channel.times
     if channel.published:
-        if times.confirmed or channel.publishes or channel.amqp10 is not None:
+        if (
+            times.confirmed
+            or channel.publishes
+            or channel.midstream_confirms is not None
+            or channel.amqp10 is not None
+        ):
             bits |= CONFIRMS
         if not channel.mode:
             bits |= UNPROTECTED
@@ -440,6 +444,9 @@ class Tracker:
     """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
     when the capture is over.
 
+    `unmeasured` counts publishes on channels from before the capture, now closed, of which no time
+    to a confirm is known.
+
     Args:
         asked: The `amqpsniff.plan.Plan` of the run; of frames alone only replies are found.
         log: Collects what the rules find.
@@ -472,6 +479,7 @@ class Tracker:
     wants_channels: cython.bint
     wants_links: cython.bint
     sessions: int
+    unmeasured: int
     slots: int
     max_slots: int
 
@@ -553,6 +561,7 @@ class Tracker:
         self.max_all_handshakes_bytes = self.limits.facts
         self.settler = Settler(self.limits)
         self.settler.emitter = self if self.rules_enabled else None
+        self.settler.estimates = self.rules_enabled
         self.amqp10 = Amqp10Tracker(self, self.settler, asked)
         self.consumers_known = 0
         self.handshakes_bytes = 0
@@ -578,7 +587,7 @@ class Tracker:
             self.settler.measure()
             self.settler.recent_latencies = asked.census.lately
             self.reply_matcher.measure()
-        self.sessions = 0
+        self.sessions = self.unmeasured = 0
         self.lost_before = set()
         self.slots = 0
         self.max_slots = self.limits.channels
@@ -1009,6 +1018,8 @@ class Tracker:
             self.channels.append(channel_values(channel))
         session: Session = channel.session
         times: MessageTimes = channel.times
+        if not channel.known and not channel.numbered and not times.bounds:
+            self.unmeasured += channel.published if channel.amqp10 is None else 0
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
@@ -1176,9 +1187,9 @@ class Tracker:
                 self.emit("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
             if session.blocked_since is not None:
                 self.emit("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
-        if channel.midstream_confirms is not None:
-            channel.midstream_confirms.publish(entry.ts_ns)
         entry.number = -1
+        if not channel.known and not channel.numbered:
+            self.settler.publish_unnumbered(channel, entry, self.late_row == row)
         if channel.numbering:
             entry.number = channel.next_number
             channel.next_number += 1
@@ -1466,10 +1477,6 @@ class Tracker:
             sent = session.last_sent = LastSent()
         sent.note(kind, method, number)
         if channel == 0:
-            if frames.frame_type.values[row] == HEARTBEAT:
-                since, beats = session.memory.get(BEATS, (NULL, 0))
-                beats = beats + 1 if since == session.last_server_ns else 1
-                session.memory[BEATS] = session.last_server_ns, beats
             return 0
         if slot is None or slot.number != channel:
             slot = session.slot(channel)
@@ -1839,18 +1846,23 @@ class Tracker:
         channel.session.bulky = None
         end_ns: cython.longlong = self._end_ns(messages, row)
         if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
-            channel.session.bulky = (channel.number, end_ns, size, end_ns - ts_ns)
+            took: cython.longlong = end_ns - ts_ns
+            channel.session.bulky = (channel.number, end_ns, end_ns + took, size, took)
         return 0
 
     def _see_behind(
         self, channel: Channel, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
-        """See whether a delivery came right behind a large one of another channel."""
-        of, end_ns, size, took_ns = channel.session.bulky
-        if ts_ns - end_ns > BEHIND_NS:
+        """See whether a delivery came right behind a large one of another channel, or behind one
+        that did: what waited comes without a pause.
+        """
+        of, last_ns, until_ns, size, took_ns = channel.session.bulky
+        if ts_ns - last_ns > BEHIND_NS or ts_ns > until_ns:
             channel.session.bulky = None
-        elif of != channel.number and ts_ns >= end_ns:
-            self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
+        elif ts_ns >= last_ns:
+            channel.session.bulky = (of, ts_ns, until_ns, size, took_ns)
+            if of != channel.number:
+                self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
         return 0
 
     def _queued(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
-from amqpsniff.analysis.summary import MAX_REASON
+from amqpsniff.analysis.summary import MAX_REASON, least_text
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, quoted
 
@@ -59,6 +59,8 @@ def sections(
         if rows.rows:
             yield Words(f"\n{title}", "heading")
             yield rows
+        if title == "outcomes" and result["confirms_at_least"]:
+            yield Words(least_text(result["confirms_at_least"]))
 
 
 def _verdict(result: Mapping[str, Any], judged: bool) -> Iterator[Words]:
@@ -80,13 +82,18 @@ def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
     for comment in result["comments"][:MAX_COMMENTS]:
         yield "comment", harmless(comment.rstrip())
     yield "packets", packets
-    for name, first, last in (("time", "start", "end"), ("counted", "counted_from", "counted_to")):
-        if result[first] is not None:
-            start, end = in_zone(result[first]), in_zone(result[last])
-            same_day = start[:10] == end[:10]
-            yield name, f"{start} to {end[11:] if same_day else end}"
+    if result["start"] is not None:
+        yield "time", _from_to(result["start"], result["end"])
+    if result["chosen_start"] is not None:
+        yield "counted", f"from {_from_to(result['chosen_start'], result['chosen_end'])}"
     yield "traffic", _traffic(result)
     yield "quality", _quality(result)
+
+
+def _from_to(start: str, end: str) -> str:
+    """Two times, of the later one without the day where it is the same."""
+    start, end = in_zone(start), in_zone(end)
+    return f"{start} to {end[11:] if start[:10] == end[:10] else end}"
 
 
 def _traffic(result: Mapping[str, Any]) -> str:

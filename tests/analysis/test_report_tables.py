@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.analysis.report_tables import REPORTS, bucket_for, schema
+from amqpsniff.analysis.report_tables import REPORTS, _filled, bucket_for, schema
 from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Topology
 from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import make_here
@@ -121,6 +121,41 @@ def test_steps_are_few_and_can_be_chosen() -> None:
     capture = amqpsniff.open(FOLDERS["incidents"] / "n_slow_confirms.pcap")
     every = capture.report_table("saturation", bucket_seconds=1).num_rows
     assert every > capture.report_table("saturation", bucket_seconds=3_600).num_rows == 1
+
+
+HELD = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.qos prefetch_count=2
+    S1: basic.qos-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+    S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1
+    S1: basic.deliver consumer_tag=t delivery_tag=2 | body=1
+    @+3500ms C1: basic.ack delivery_tag=1
+    @+2000ms C1: basic.ack delivery_tag=2
+    @+3000ms S1: basic.deliver consumer_tag=t delivery_tag=3 | body=1
+    C1: basic.ack delivery_tag=3
+    C: connection.close reply_code=200
+    S: connection.close-ok
+"""
+
+
+def test_what_is_held_counts_in_every_bucket(tmp_path: Path, monkeypatch: Any) -> None:
+    """A consumer that stands still changes nothing, and is full all the same."""
+    capture = amqpsniff.open(written(Script(HELD), tmp_path / "held.pcap"))
+
+    def held() -> list[tuple[int, int]]:
+        rows = capture.report_table("saturation", bucket_seconds=1).to_pylist()
+        begin = rows[0]["time"]
+        return [((row["time"] - begin).seconds, row["unsettled"]) for row in rows]
+
+    assert held() == [(0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1), (8, 1)]
+    monkeypatch.setattr("amqpsniff.analysis.report_tables.MOST_BUCKETS", 2)
+    _filled.cache_clear()
+    assert held() == [(0, 2), (1, 2), (2, 2), (3, 1), (4, 1), (5, 1), (8, 1)]
+    _filled.cache_clear()
 
 
 def test_files_that_cannot_be_read_are_in_quality(samples: Path, tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.verdict import MAX_SENTENCES, Verdict, gist, verdict
 from amqpsniff.findings import KINDS, Finding
 
-SOUND = {"lost_bytes": 0, "gaps": 0, "cut": 0, "midstream_connections": 0}
+SOUND = {
+    "lost_bytes": 0,
+    "gaps": 0,
+    "cut": 0,
+    "midstream_connections": 0,
+    "unmeasured_publishes": 0,
+}
 SECOND = 10**9
 
 

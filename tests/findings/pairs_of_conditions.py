@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from tests import encoder
 from tests.findings.cases import Pair
 from tests.findings.pairs_of_bytes import OPEN, _body, _content, _frame, _header
 from tests.findings.pairs_of_peers import (
@@ -21,6 +22,7 @@ from tests.findings.pairs_of_peers import (
     refused,
     table,
 )
+from tests.session.events import DEFINED
 
 QOS = "C1: basic.qos prefetch_count={n}\nC1: basic.consume"
 _ANSWERED = "C1: basic.qos prefetch_count=~\n@+2ms S1: basic.qos-ok\n"
@@ -48,6 +50,22 @@ def less(text: str, last: str) -> Pair:
 def more(text: str, last: str) -> Pair:
     """A script and the same with a line more."""
     return Pair(text, text + last)
+
+
+def _queued_behind() -> str:
+    """Three deliveries behind a large one, 1 ms behind each other, but the last `~`."""
+    row = DEFINED["basic.deliver"]
+    given = {"consumer_tag": b"t", "delivery_tag": 1, "redelivered": 0, "exchange": b"",
+             "routing_key": b"q"}  # fmt: skip
+    method, header, body = (one.hex() for one in encoder.content(row, given, bytes(65_536)))
+    small = "S2: basic.deliver consumer_tag=u delivery_tag={n} routing_key=u | body=1\n"
+    return (
+        f"{OPEN}C2: channel.open\nS2: channel.open-ok\nBYTES S {method}{header}\n"
+        f"@+99ms C2: basic.qos\nBYTES S {body}\n"
+        + each(2, small)
+        + "@+~ms "
+        + small.replace("{n}", "3")
+    )
 
 
 def _slow(count: int, ms: int) -> str:
@@ -229,6 +247,15 @@ PAIRS: dict[str, Pair] = {
         + "@+~ms S1: basic.ack delivery_tag=10\n",
         509,
         508,
+    ),
+    "head-of-line-wait queued": pair(_queued_behind(), 1, 2),
+    "confirms-slow joined": pair(
+        "midstream\n"
+        + each(9, PUBLISH, "@+500ms S1: basic.ack delivery_tag=9{n}\n")
+        + PUBLISH
+        + "@+~ms S1: basic.ack delivery_tag=100\n",
+        500,
+        499,
     ),
     "confirms-slow few": less(
         CONFIRM

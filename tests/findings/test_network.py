@@ -38,8 +38,9 @@ SHOWN = {
         147,
         None,
         (
-            "3 deliveries came right behind large ones of other channels, each 369 ms on its way "
-            "on average; the longest, 300 kB on channel 1, kept channel 2 waiting for up to 373 ms"
+            "3 deliveries came without a pause behind large ones of other channels, each 369 ms on "
+            "its way on average; the longest, 300 kB on channel 1, kept channel 2 waiting for up "
+            "to 373 ms"
         ),
     ),
     ("cases/slow_path.pcap.gz", "transfer-slow"): (

@@ -1,6 +1,6 @@
 -- Each message is outstanding from `ts_ns` until its outcome, or until its channel ends. These
 -- changes of +1 and -1 are added up in the order of time, channel by channel; a message whose
--- outcome is not known adds nothing.
+-- outcome is not known adds nothing. What is outstanding counts in every bucket until the next change.
 WITH outstanding AS (
     SELECT
         connection_id, client, channel, ts_ns, outcome, outcome_ns,
@@ -50,16 +50,40 @@ sums AS (
         sum(CASE WHEN is_delivery THEN 0 ELSE change END) OVER (
             PARTITION BY connection_id, client, channel ORDER BY ts_ns, change, is_delivery
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS unconfirmed
+        ) AS unconfirmed,
+        change, is_delivery
     FROM changes
+),
+spans AS (
+    SELECT
+        connection_id, client, channel, ts_ns, unsettled, unconfirmed,
+        ts_ns - pmod(ts_ns, {bucket_ns}) AS first_ns,
+        lead(ts_ns) OVER (
+            PARTITION BY connection_id, client, channel ORDER BY ts_ns, change, is_delivery
+        ) AS next_ns
+    FROM sums
+    WHERE ts_ns IS NOT NULL
+),
+levels AS (
+    SELECT connection_id, client, channel, unsettled, unconfirmed, ts_ns
+    FROM spans
+    UNION ALL
+    SELECT
+        connection_id, client, channel, unsettled, unconfirmed,
+        explode(sequence(
+            first_ns + {bucket_ns},
+            least(next_ns, first_ns + CAST({most_buckets} AS BIGINT) * {bucket_ns}),
+            CAST({bucket_ns} AS BIGINT)
+        )) AS ts_ns
+    FROM spans
+    WHERE next_ns >= first_ns + {bucket_ns} AND (unsettled > 0 OR unconfirmed > 0)
 ),
 most AS (
     SELECT
         connection_id, client, channel, {bucket} AS time,
         greatest(max(unsettled), 0) AS unsettled,
         greatest(max(unconfirmed), 0) AS unconfirmed
-    FROM sums
-    WHERE ts_ns IS NOT NULL
+    FROM levels
     GROUP BY connection_id, client, channel, {bucket}
 ),
 limits AS (

@@ -76,7 +76,8 @@ EFFICIENCY = (
          "Messages wait behind large ones of another channel",
          "Three deliveries or more whose first byte came within 1 ms behind the last one of a body "
          "of 64 KiB or more on another channel of their connection, which was on its way for "
-         "100 ms or longer.",
+         "100 ms or longer; or within 1 ms behind another of these deliveries, but no later after "
+         "the body than that took.",
          "Channels share the bytes of one TCP connection: give large messages a connection of "
          "their own, or store them elsewhere and send their address. If the client's window was "
          "closed, it reads slowly; else the path is slow.",

@@ -29,9 +29,8 @@ EVENTS = {
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "got-automatically": "a basic.get with no-ack, at its own packet, brought a message; facts: "
     "queue (None: not known)",
-    "confirmed-unknown": "a confirm `LATE_CONFIRM_NS` or longer after the last publish of a "
-    "channel whose publishes have unknown numbers; facts: none",
-    "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: entry",
+    "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: since_ns "
+    "(time of its publish)",
     "rejected": "a nack of the broker for a publish; facts: entry",
     "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
     "requeued": "a delivery that its consumer gives back; facts: entry",
@@ -54,8 +53,8 @@ EVENTS = {
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
     "rows, row, took_ns",
     "held-up": "a delivery whose method came `BEHIND_NS` or sooner behind one of `BULKY_BYTES` or "
-    "more on another channel, which took `BULKY_NS` or longer; facts: behind (its channel number, "
-    "size, took_ns)",
+    "more on another channel, which took `BULKY_NS` or longer, or behind another such delivery, no "
+    "later after it than it took; facts: behind (its channel number, size, took_ns)",
     "long-on-its-way": "a message of `TRANSFERRED_BYTES` or more that took `BULKY_NS` or longer; "
     "facts: publish (else a delivery), size, end_ns (the time of its last byte)",
     "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
@@ -127,7 +126,8 @@ TRANSFERRED_BYTES = 1 << 14
 """Size of a body from which on the time on its way is looked at: it is in several packets."""
 
 BEHIND_NS = SECOND_NS // 1000
-"""Time after the end of such a delivery in which what comes has waited for it."""
+"""Time after the end of such a delivery, or after what waited for it, in which what comes has
+waited for it, too."""
 
 
 MISSING_NS = 5 * SECOND_NS
@@ -176,10 +176,6 @@ STAYED_NS = 30 * SECOND_NS
 
 QUIET_NS = SECOND_NS
 """The shortest heartbeat interval."""
-
-BEATS = "heartbeats of the client"
-"""Name in `RuleContext.memory` of how many the client sent since the broker's last frame, as (time
-of that, number)."""
 
 SILENCES = "end of the client's silence", "end of the broker's silence"
 """Names in `RuleContext.memory` of the (packet, time) with which a side's longest silence ended."""

@@ -35,7 +35,6 @@ from amqpsniff.session.rules.format import (
     took_text,
     when_closed,
 )
-from amqpsniff.session.rules.occasions import BEATS
 from amqpsniff.session.rules.routes import queues_on
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.session.rules.traces import told
@@ -217,9 +216,6 @@ LIMITING = ("x-max-length", "x-max-length-bytes", "x-overflow")
 VERY_SLOW_NS = 5 * SECOND_NS
 """A single time to a confirm that is long, also where none came at all."""
 
-MIN_BEATS = 3
-"""Heartbeats of a client after which a broker that is well has sent one, too."""
-
 LATE_CONFIRMS, LATE_NS = 3, 2 * SECOND_NS
 """Late confirms of a channel, and the time that they were waited for altogether, below which it is
 chance."""
@@ -230,6 +226,9 @@ which on it matters."""
 
 LATE = "late confirms"
 """Name in `RuleContext.memory` of the confirms that came late: a `_Late` by channel."""
+
+AT_LEAST = "at least "
+"""Stands before times and numbers of a channel from before the capture (`midstream_confirms`)."""
 
 MIN_SAMPLES = 10
 """Confirms or commits below which there is no pattern."""
@@ -256,33 +255,15 @@ class _Late:
 
 def note_late(context: RuleContext) -> None:
     """confirmed-late: add up the time that went into waiting."""
-    entry, now_ns = context.facts["entry"], context.ts_ns
+    since_ns, now_ns = context.facts["since_ns"], context.ts_ns
     noted = context.memory.setdefault(LATE, {})
     late = noted.get(context.channel)
     if late is None:
         late = noted[context.channel] = _Late()
     late.count += 1
     if now_ns is not None:
-        late.waited_ns += max(0, now_ns - max(entry.ts_ns, late.until_ns))
+        late.waited_ns += max(0, now_ns - max(since_ns, late.until_ns))
         late.until_ns = max(late.until_ns, now_ns)
-
-
-def confirmed_unknown(context: RuleContext) -> None:
-    """confirmed-unknown: it answers the last publish, or one before. That the broker sent nothing
-    between, and the client heartbeats, shows that the capture has them in their order."""
-    times, session = context.channel.times, context.session
-    since_ns, beats = context.memory.get(BEATS, (NULL, 0))
-    waited = (context.ts_ns or 0) - times.last_publish_ns
-    if since_ns != session.last_server_ns or since_ns > times.last_publish_ns:
-        return
-    if beats < MIN_BEATS or waited < VERY_SLOW_NS or not context.complete:
-        return
-    detail = (
-        f"a confirm came {duration(waited)} after the last publish; until then the broker sent no "
-        f"frame, and the client {number_of(beats, 'heartbeat')}"
-    )
-    place = times.last_publish_number, times.last_publish_ns
-    context.report("confirms-slow", detail, number=place[0], ts_ns=place[1], until_ns=context.ts_ns)
 
 
 def _late_text(context: RuleContext) -> str:
@@ -295,10 +276,11 @@ def _late_text(context: RuleContext) -> str:
     longest_ns = context.channel.times.confirm_ns_max
     if late.count < LATE_CONFIRMS or late.waited_ns < max(LATE_NS, LATE_SHARE * spent_ns):
         return ""
+    least = AT_LEAST * (context.channel.times.bounds > 0)
     return (
         f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer and "
-        f"{duration(longest_ns)} at most{round_trip_text(context.session, longest_ns)}: "
-        f"{duration(late.waited_ns)} of {duration(spent_ns)} were spent waiting for them"
+        f"{least}{duration(longest_ns)} at most{round_trip_text(context.session, longest_ns)}: "
+        f"{least}{duration(late.waited_ns)} of {duration(spent_ns)} were spent waiting for them"
     )
 
 
@@ -307,44 +289,52 @@ def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel
     times = channel.times
-    if not (times.confirmed or channel.publishes or LATE in context.memory):
+    joined = channel.midstream_confirms is not None
+    if not (times.confirmed or joined or channel.publishes or LATE in context.memory):
         return
     details, number, ts_ns = [], times.slow_confirm_number, times.slow_confirm_ns
     until_ns = ts_ns + times.confirm_ns_max
-    mean = times.confirm_ns / max(times.confirmed, 1)
-    often = times.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
+    count = times.confirmed + times.bounds
+    least = AT_LEAST * (times.bounds > 0)
+    often = count >= MIN_SAMPLES and times.confirm_ns >= count * LATE_CONFIRM_NS
     if context.complete and (often or times.confirm_ns_max >= VERY_SLOW_NS):
-        took = took_text(times.confirmed, times.confirm_ns, times.confirm_ns_max)
+        took = took_text(count, times.confirm_ns, times.confirm_ns_max)
+        mean = times.confirm_ns / max(count, 1)
         part = round_trip_text(context.session, mean if often else times.confirm_ns_max)
-        details.append(f"{number_of(times.confirmed, 'confirm')}, after {took}{part}")
+        details.append(f"{number_of(count, 'confirm')}, after {least}{took}{part}")
     late = _late_text(context)
     if late and not details and context.complete:
         details.append(late)
     waiting = _neglected(context)
     if waiting:
-        first = waiting[0]
+        named, *first = waiting[0]
         if not details:
-            number, ts_ns = first.packet_number, first.ts_ns
+            number, ts_ns = first
             until_ns = context.session.last_server_ns
         details.append(
-            f"{number_of(len(waiting), 'publish', 'publishes')} without a confirm, the first, "
-            f"number {first.number}, for {duration(context.session.last_server_ns - first.ts_ns)}"
+            f"{least}{number_of(len(waiting), 'publish', 'publishes')} without a confirm, the "
+            f"first{named} for {duration(context.session.last_server_ns - first[1])}"
         )
     if details:
         words = "; ".join(details)
         context.report("confirms-slow", words, number=number, ts_ns=ts_ns, until_ns=until_ns)
 
 
-def _neglected(context: RuleContext) -> list[Any]:
-    """Whole publishes without answer, after which the broker sent something for long."""
-    if not context.certain:
-        return []
+def _neglected(context: RuleContext) -> list[tuple[str, int, int]]:
+    """Whole publishes without answer, after which the broker sent something for long: number in
+    words, packet and time of each."""
+    channel = context.channel
+    if channel.midstream_confirms is not None and not channel.numbered:
+        waiting = [("", *one) for one in channel.midstream_confirms.waiting()]
+    else:
+        entries = unconfirmed(channel) if context.certain else ()
+        waiting = [(f", number {one.number},", one.packet_number, one.ts_ns) for one in entries]
     until_ns = context.session.last_server_ns - VERY_SLOW_NS
     unfinished = {one[0] for one in context.memory.get("under way", ())}
     return [
-        entry
-        for entry in unconfirmed(context.channel)
-        if NULL != entry.ts_ns <= until_ns and entry.packet_number not in unfinished
+        one
+        for one in waiting
+        if NULL != one[2] <= until_ns and one[1] not in unfinished and context.complete
     ]
 
 
@@ -445,7 +435,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (note_limits,),
     "returned": (returned,),
     "rejected": (rejected,),
-    "confirmed-unknown": (confirmed_unknown,),
     "confirmed-late": (note_late,),
     "published-again": (repeated,),
     "channel-ends": (

@@ -40,7 +40,7 @@ CLOSING_NS = 5 * SECOND_NS
 """Time in which a client closes its channels, each by itself, before its connection."""
 
 MIN_HELD_UP = 3
-"""Deliveries that came right behind a large one; fewer may have been sent just then."""
+"""Deliveries that came behind a large one; fewer may have been sent just then."""
 
 CLOSING = "channels when the first was closed"
 """Name in `RuleContext.memory` of how many there were, how many of them idle, how many opened in
@@ -214,7 +214,7 @@ def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
 
 
 class HeldUp:
-    """Deliveries of one connection that came right behind large ones: how many, for how long.
+    """Deliveries of one connection that came behind large ones: how many, for how long.
 
     `longest` is the channel, size and time of the large one that took longest, `channel` that of
     the delivery behind it.
@@ -248,7 +248,7 @@ def judge_held_up(context: RuleContext) -> None:
         return
     channel, size, took_ns = held.longest
     detail = (
-        f"{held.count} deliveries came right behind large ones of other channels, each "
+        f"{held.count} deliveries came without a pause behind large ones of other channels, each "
         f"{duration(held.took_ns / held.count)} on its way on average; the longest, "
         f"{octets(size)} on channel {channel}, kept channel {held.channel} waiting for up to "
         f"{duration(took_ns)}"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff import Engine
-from tests.encoder import HEARTBEAT_FRAME
 from tests.session.rules.found import details, found
-from tests.session.rules.telling import told_of
-from tests.session.script import MS, Script, wired
+from tests.session.script import HEARTBEATS, Script, wired
 
 OPEN = """
     handshake
@@ -238,25 +236,90 @@ def test_late_confirms_of_a_capture_with_a_hole() -> None:
     assert not found(stalls(4, 20) + "GAP S 100\nS: connection.unblocked", "confirms-slow")
 
 
-@pytest.mark.parametrize(
-    ("client", "server", "wait_ms", "told"),
-    [(3, 0, 5000, 1), (2, 0, 5000, 0), (3, 1, 5000, 0), (3, 0, 4999, 0)],
-)
-def test_a_broker_that_hung_in_a_capture_begun_later(
-    client: int, server: int, wait_ms: int, told: int
-) -> None:
-    """Numbers of publishes are unknown: a confirm answers the last one, or one before."""
-    begin = f"midstream\n{published(3, 1, first=91)}\nC1: basic.publish exchange=e | body=5"
-    script = Script(f"{begin}\n@+{wait_ms}ms S1: basic.ack delivery_tag=94")
-    *before, confirm = script.packets
-    beats = [
-        before[-1]._replace(sender=sender, octets=HEARTBEAT_FRAME, ts_ns=before[-1].ts_ns + 9 * MS)
-        for sender in ["server"] * server + ["client"] * client
-    ]
-    script.packets = [*before, *beats, confirm]
-    rows = told_of((packet for _, packet in wired(script)), "confirms-slow")
-    detail = (
-        "a confirm came 5.00 s after the last publish; until then the broker sent no frame, and "
-        "the client 3 heartbeats"
+JOINED = "midstream\n"
+"""Numbers of publishes are unknown, and times to confirms lower bounds."""
+
+
+def test_slow_confirms_of_a_channel_from_before_the_capture() -> None:
+    row = found(JOINED + published(10, 500, first=91), "confirms-slow")
+    assert row is not None
+    assert row["detail"] == "10 confirms, after at least 500 ms on average and 500 ms at most"
+    assert not found(JOINED + published(10, 499, first=91), "confirms-slow")
+    assert not found(JOINED + published(9, 500, first=91), "confirms-slow")
+
+
+def test_one_very_slow_confirm_of_such_a_channel() -> None:
+    script = Script(JOINED + published(3, 1, first=91))
+    script.add("[slow] C1: basic.publish exchange=e")
+    script.add("@+5000ms S1: basic.ack delivery_tag=94")
+    row = found(script, "confirms-slow")
+    assert row is not None
+    assert row["packet_number"] == script.labels["slow"]
+
+
+def test_what_was_unconfirmed_before_the_capture() -> None:
+    """The confirm of 93 is that of the first publish here, but it may be that of the second."""
+    text = JOINED + "C1: basic.publish exchange=e\n@+4000ms C1: basic.publish exchange=e\n"
+    text += "S1: basic.ack delivery_tag=91\nS1: basic.ack delivery_tag=92\n"
+    assert not found(text + "@+4997ms S1: basic.ack delivery_tag=93", "confirms-slow")
+    assert found(text + "@+4998ms S1: basic.ack delivery_tag=93", "confirms-slow")
+
+
+def test_several_confirmed_together_on_such_a_channel() -> None:
+    text = JOINED + published(1, 1, first=91) + "\n" + 10 * "C1: basic.publish exchange=e\n"
+    for answer, told in (
+        ("delivery_tag=101 multiple=1", "11 confirms, after at least 4.55 s on average"),
+        ("delivery_tag=101", "2 confirms, after at least 2.50 s on average"),
+    ):
+        row = found(f"{text}@+5000ms S1: basic.ack {answer}", "confirms-slow")
+        assert row is not None
+        assert row["detail"].startswith(told), row["detail"]
+    refused = f"{text}@+5000ms S1: basic.nack delivery_tag=101 multiple=1"
+    assert not found(refused, "confirms-slow")
+    more = "\nC1: basic.publish exchange=e\nS1: basic.ack delivery_tag=102"
+    assert not found(refused + more, "confirms-slow")
+
+
+def test_time_that_goes_into_waiting_on_such_a_channel() -> None:
+    text = stalls(4, 20).removeprefix(CONFIRMING)
+    row = found(JOINED + text, "confirms-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "4 confirms took 500 ms or longer and at least 1.40 s at most: at least 5.60 s of 5.80 s "
+        "were spent waiting for them"
     )
-    assert [row["detail"] for row in rows] == told * [detail]
+    assert not found(JOINED + stalls(3, 20).removeprefix(CONFIRMING), "confirms-slow")
+
+
+def test_a_confirm_that_does_not_come_on_such_a_channel() -> None:
+    script = Script(JOINED + published(3, 1, first=91))
+    script.add("[first] C1: basic.publish exchange=e\nC1: basic.publish exchange=e")
+    script.add(ALIVE.format(3000) + ALIVE.format(4000))
+    row = found(script, "confirms-slow")
+    assert row is not None
+    assert row["packet_number"] == script.labels["first"]
+    assert row["detail"] == "at least 2 publishes without a confirm, the first for 7.00 s"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C1: basic.publish exchange=e\n" + ALIVE.format(9000),  # perhaps without confirms
+        published(3, 1, first=91) + "\nC1: basic.publish exchange=e\n" + ALIVE.format(4999),
+        published(3, 1, first=91) + "\nGAP C 50\n" + published(1, 5000, first=99),
+        published(3, 1, first=91) + "\nS1: basic.ack delivery_tag=0 multiple=1\n"
+        + "C1: basic.publish exchange=e\n@+4999ms S1: basic.ack delivery_tag=99",
+        published(3, 1, first=91) + f"\n@+9000ms S1: basic.ack delivery_tag={2**63 - 1}",
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_such_a_channel(text: str) -> None:
+    assert not found(JOINED + text, "confirms-slow")
+
+
+def test_publishes_that_come_late_because_framing_had_to_be_found() -> None:
+    """The confirm of the first stands before it; that says nothing of publishes before it."""
+    script = Script(JOINED + published(1, 1, first=91) + "\n@+6000ms S: connection.unblocked")
+    script.add(published(6, 1, first=92))
+    packets = [one._replace(octets=one.octets.removeprefix(HEARTBEATS)) for one in script.packets]
+    script.packets = packets
+    assert not found(script, "confirms-slow")
