@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.rules.found import details, found
-from tests.session.script import Script
+from tests.conftest import CAPTURES
+from tests.session.rules.found import details, found, of_capture
+from tests.session.rules.telling import told_of
+from tests.session.script import MS, Script, wired
 
 CONSUMING = """
     handshake
@@ -140,6 +142,50 @@ def test_waits_of_different_lengths_are_for_messages() -> None:
         lines.append(deliver(tag + 1, 2 + 20 * (tag % 4)))
     text = CONSUMING + qos(1, 50) + CONSUME + "\n".join(lines)
     assert not found(text, "prefetch-too-small")
+
+
+def far(text: str, trip_ms: int) -> list[str]:
+    """What is found in a script with a longer round trip in TCP's handshake."""
+    packets = [packet for _, packet in wired(Script(text))]
+    packets[0] = packets[0]._replace(ts_ns=packets[0].ts_ns - trip_ms * MS)
+    return [row["detail"] for row in told_of(packets, "prefetch-too-small")]
+
+
+def test_the_network_as_it_is_seen_at_the_broker() -> None:
+    text = CONSUMING + qos(1) + CONSUME + jobs(60, 0, 62)
+    (detail,) = far(text, 60)
+    assert detail == (
+        "prefetch count 1: 60 deliveries were acknowledged after 62.0 ms on average, of which the "
+        "round trip to the client takes 60.0 ms, and the next came after that; with 2.00 ms of "
+        "work each, 31 would keep it busy (from 'jobs')"
+    )
+    assert far(CONSUMING + qos(3) + CONSUME + jobs(60, 0, 21, ahead=3), 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "trip_ms"),
+    [
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 0, 62), 0),  # all of it is work
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 0, 62), 63),  # no round trip passed
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 0, 122), 60),  # as much work as network
+        (CONSUMING + qos(1) + CONSUME + jobs(49, 0, 62), 60),  # too few to say
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 8, 62), 60),  # messages come at a pace
+        (CONSUMING + qos(2) + CONSUME + jobs(60, 0, 62), 60),  # one more was never there
+        (CONSUMING + qos(3) + CONSUME + jobs(60, 0, 31, ahead=3), 60),  # it works meanwhile
+        (CONSUMING + qos(11) + CONSUME + jobs(60, 0, 6, ahead=11), 60),  # a large count
+    ],
+)
+def test_consumers_that_do_not_wait_for_the_network(text: str, trip_ms: int) -> None:
+    assert not far(text, trip_ms)
+
+
+def test_a_consumer_far_from_the_capture() -> None:
+    (row,) = (
+        row
+        for row in of_capture(CAPTURES / "cases/prefetch_far.pcap.gz")
+        if row["code"] == "prefetch-too-small"
+    )
+    assert row["detail"].startswith("prefetch count 1: 93 deliveries were acknowledged after 74")
 
 
 # acknowledgements-single
