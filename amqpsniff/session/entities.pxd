@@ -54,6 +54,7 @@ cdef class MessageTimes:
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
     cdef public long long queued, queued_long, queued_ns, queued_ns_max
+    cdef public long long pauses, pause_ns, pause_number, pause_began_ns
     cdef public long long publish_bytes, deliver_bytes, acks, multiple_acks
     cdef public long long requeued, discarded, rejected, redelivered, gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns

@@ -416,6 +416,8 @@ class MessageTimes:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
     `queued`: deliveries whose publish is known, `queued_long` those `WAITED_NS` after it or later;
     `longest`: that with the most time since then, as (packet, time, queue, packet of the publish).
+    `pauses`: how often nothing was acknowledged for `PAUSED_ACKS_NS` while a prefetch count was
+    used up, `pause_ns` in all, the first time since the delivery in packet `pause_number`.
     `waited_publishes`: publishes made while none was unconfirmed. `repeats`: publishes that came
     before. `first_logged`: ordinal of its first sighting, negative for none. `first_tag`: the tag
     of the first delivery, else -1. `maybe_confirmed_to`: the number up to which what waits may have
@@ -451,6 +453,10 @@ class MessageTimes:
     queued_long: int
     queued_ns: int
     queued_ns_max: int
+    pauses: int
+    pause_ns: int
+    pause_number: int
+    pause_began_ns: int
     publish_bytes: int
     deliver_bytes: int
     acks: int
@@ -481,6 +487,8 @@ class MessageTimes:
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = NULL
         self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
         self.queued = self.queued_long = self.queued_ns = self.queued_ns_max = 0
+        self.pauses = self.pause_ns = 0
+        self.pause_number, self.pause_began_ns = -1, NULL
         self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
         self.requeued = self.discarded = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0

@@ -19,8 +19,12 @@ TIMING = (
     Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late, or not at all",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once. Of a "
-         "delivery from before the capture: since its connection's first packet.",
-         "Make the handler faster or start more consumers.",
+         "delivery from before the capture: since its connection's first packet. Or a consumer "
+         "that else is quick acknowledged nothing for half a second or longer while it held all "
+         "that its prefetch count allows, twice or more, for a fifth of the time and two seconds "
+         "in all.",
+         "Make the handler faster or start more consumers. Where it pauses, look for what blocks "
+         "it: garbage collection, a lock, a call that is slow now and then.",
          "Consumers that acknowledge in batches wait on purpose.",
          ("consumer-stuck", "transfer-slow")),
     Kind("queue-residence-long", "info", "medium",

@@ -44,6 +44,25 @@ WORK_KNOWN = 100
 """Times that a round trip may be as long as the work, which is what remains of it to an
 acknowledgement: of less is not known how long it takes."""
 
+PAUSES = 2
+"""Pauses of a consumer from which on it is no chance."""
+
+PAUSES_NS = 2 * SECOND_NS
+"""Time of all of them, from which on it matters."""
+
+PAUSES_SHARE = 0.2
+"""The same as a share of the consumer's time."""
+
+PAUSED_DELIVERIES = 0.25
+"""Share of the deliveries that lie in a pause, beyond which that is how the consumer works: slowly,
+or in batches."""
+
+NETWORK_NS = 1_000_000
+"""Round trips below 1 ms are those of one host or rack: there is nothing to gain."""
+
+SPREAD_NS = 2_000_000
+"""Waits for the network differ by less; those for messages differ by more."""
+
 ACKS_PER_SECOND = 1_000
 """Rate from which on the frames of acknowledgements are a cost."""
 
@@ -327,6 +346,26 @@ def judge_slow(context: RuleContext) -> None:
             channel.times.slow_ack_number,
             channel.times.slow_ack_ns,
         )
+    elif pauses := _pauses_text(channel):
+        place = channel.times.pause_number, channel.times.pause_began_ns
+        _report(context, "consumer-slow", pauses, *place)
+
+
+def _pauses_text(channel: Any) -> str:
+    """Pauses of a consumer that else is quick, and that take a good part of its time, in words;
+    else empty.
+    """
+    times, spent = channel.times, busy_ns(channel)
+    limit = channel.prefetch_each or channel.prefetch_shared or 1
+    if limit == 1 or times.pauses * limit > PAUSED_DELIVERIES * channel.acknowledged:
+        return ""
+    if times.pauses < PAUSES or times.pause_ns < max(PAUSES_NS, PAUSES_SHARE * spent):
+        return ""
+    return (
+        f"{number_of(times.pauses, 'time')} nothing was acknowledged for "
+        f"{duration(times.pause_ns / times.pauses)} on average, with all {limit} deliveries in "
+        f"hand that the prefetch count allows: {duration(times.pause_ns)} of {duration(spent)}"
+    )
 
 
 def judge_held_before(context: RuleContext) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count, islice
+
 import pytest
 
 from tests.conftest import CAPTURES
@@ -262,6 +264,56 @@ def test_deliveries_that_are_acknowledged_soon_enough() -> None:
 def test_batches_wait_on_purpose() -> None:
     text = CONSUMING + qos(20) + CONSUME + jobs(10, 1, 1000, multiple=1)
     assert not found(text, "consumer-slow")
+
+
+def pauses(times: int, ms: int, between: int = 40, held: int = 4, multiple: int = 0) -> str:
+    """A quick consumer that now and then holds all it may, and acknowledges nothing for a time."""
+    lines, tags = [CONSUMING + qos(4) + CONSUME], count(1)
+    for _ in range(times):
+        for tag in islice(tags, between):
+            lines += [deliver(tag, 20), f"C1: basic.ack delivery_tag={tag}"]
+        kept = list(islice(tags, held))
+        lines += map(deliver, kept)
+        acks = [f"C1: basic.ack delivery_tag={tag}" for tag in kept]
+        acks = [f"{acks[-1]} multiple=1"] if multiple else acks
+        lines += [f"@+{ms}ms {acks[0]}", *acks[1:]]
+    return "\n".join(lines)
+
+
+def test_a_consumer_that_pauses() -> None:
+    row = found(pauses(3, 1000), "consumer-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "3 times nothing was acknowledged for 1.00 s on average, with all 4 deliveries in hand "
+        "that the prefetch count allows: 3.00 s of 5.52 s (from 'jobs')"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pauses(1, 3000),  # once
+        pauses(3, 499),
+        pauses(2, 999),  # less than two seconds in all
+        pauses(3, 1000, held=3),  # it might have more
+        pauses(3, 1000, between=200),  # a fifth of its time
+        pauses(3, 1000, between=11),  # that is how it works
+        pauses(3, 1000, multiple=1),
+        CONSUMING + qos(1) + CONSUME + jobs(9, 1, 10) + "\n" + jobs(3, 1, 900),
+    ],
+)
+def test_consumers_that_do_not_pause(text: str) -> None:
+    assert not found(text, "consumer-slow")
+
+
+def test_a_real_consumer_that_pauses() -> None:
+    """It sleeps for 1.3 s every 2.8 s."""
+    (row,) = (
+        row
+        for row in of_capture(CAPTURES / "cases/consumer_pauses.pcap.gz")
+        if row["code"] == "consumer-slow"
+    )
+    assert row["detail"].startswith("3 times nothing was acknowledged for 1.19 s on average, ")
 
 
 # bounds
