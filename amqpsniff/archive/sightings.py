@@ -15,6 +15,7 @@ from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.null import NULL
 from amqpsniff.session.message_log import NUMBERS, PLACES, TEXTS, MessageLog
 from amqpsniff.session.message_replay import COLUMNS, MessageReplay, ReplayedChannel
+from amqpsniff.session.rules.overloaded_consumers import OVERLOADED, is_growing, overload_words
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
 from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
 from amqpsniff.session.rules.requeueing import POISON, poison_words
@@ -74,26 +75,31 @@ def review_sightings(
     return review
 
 
-Verdict = tuple[int, ReplayedChannel, int, Callable[[dict[str, Any]], str], Finding]
-"""When it was found, its channel, the sighting that it is about, the words for the texts of this,
-and the finding, which lacks its words and its place."""
+Verdict = tuple[int, ReplayedChannel, int, int, Callable[[dict[str, Any]], str], Finding]
+"""When it was found, its channel, the sighting that it is seen at, that with the texts for its
+words, the words for these, and the finding, which lacks its words and its place."""
 
 
 def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
     def verdict(
-        order: int, code: str, row: int, place: tuple[int, int], many: tuple[int, int], word: Any
+        order: int,
+        code: str,
+        rows: tuple[int, int],
+        place: tuple[int, int],
+        many: tuple[int, int],
+        word: Any,
     ) -> Verdict:
         (number, ts_ns), (count, last) = place, many
         time = None if ts_ns == NULL else ts_ns
         found = Finding(
             code, "", packet_number=number, ts_ns=time, count=count, last_packet_number=last
         )
-        return order, seen, row, word, found
+        return order, seen, *rows, word, found
 
     first = seen.repeated
     if first is not None:
         yield verdict(
-            first.order, REPEATED, first.row, (first.number, first.ts_ns),
+            first.order, REPEATED, (first.row, first.row), (first.number, first.ts_ns),
             (seen.repeats, max(first.number, seen.last_repeat)),
             lambda texts: repeat_words(
                 _text(texts["message_id"]), texts["exchange"], texts["routing_key"], first.known
@@ -102,7 +108,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
     again = seen.poisoned
     if again is not None:
         yield verdict(
-            again.order, POISON, again.row, (again.number, again.ts_ns),
+            again.order, POISON, (again.row, again.row), (again.number, again.ts_ns),
             (seen.poisons, seen.last_poison),
             lambda texts: poison_words(
                 again.kind, again.known, None if texts["route"] == NULL else texts["route"],
@@ -110,10 +116,17 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
             ),
         )  # fmt: skip
     if seen.longest is not None and is_long(seen):
-        number, ts_ns, row, published = seen.longest
+        number, _, row, published = seen.longest
         yield verdict(
-            seen.channel, RESIDENCE, row, (number, ts_ns), (seen.queued_long, number),
+            seen.channel, RESIDENCE, (seen.long_row, row), (seen.long_number, seen.long_ns),
+            (seen.queued_long, number),
             lambda texts: residence_words(seen, texts["queue"], published),
+        )  # fmt: skip
+    if seen.loaded >= 0 and is_growing(seen):
+        yield verdict(
+            seen.channel, OVERLOADED, (seen.fresh_row, seen.loaded),
+            (seen.fresh_number, seen.fresh_ns), (1, seen.fresh_number),
+            lambda texts: overload_words(seen, texts["queue"]),
         )  # fmt: skip
 
 
@@ -125,13 +138,13 @@ def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) 
     told = [one for seen in review.seen.values() for one in _verdicts(seen)]
     told.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
-    for _, seen, row, _, _ in told:
-        rows.setdefault(seen.task, set()).update((row, seen.channel))
+    for _, seen, at, row, _, _ in told:
+        rows.setdefault(seen.task, set()).update((at, row, seen.channel))
     texts = {task: _read_rows(open_file(sighted[task].name), rows[task]) for task in sorted(rows)}
-    for _, seen, row, word, found in told:
+    for _, seen, at, row, word, found in told:
         place = texts[seen.task][seen.channel]
         found.detail = word(texts[seen.task][row])
-        found.capture = sighted[seen.task].captures[texts[seen.task][row]["seen_in"]]
+        found.capture = sighted[seen.task].captures[texts[seen.task][at]["seen_in"]]
         found.channel = place["channel_number"]
         for name in ("connection_id", "client", "server"):
             setattr(found, name, place[name])

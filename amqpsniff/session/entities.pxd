@@ -45,7 +45,14 @@ cdef class Consumer:
 cdef class Closeable:
     cdef public object closed_by, close
 
-cdef class MessageTimes:
+cdef class QueueTimes:
+    cdef public long long queued, queued_long, queued_ns, queued_ns_max
+    cdef public long long long_number, long_ns, fresh, fresh_number, fresh_ns, fresh_wait_ns
+    cdef public long long latest_ns, latest_wait_ns
+    cdef public tuple longest
+    cdef bint add_wait(self, long long waited, long long number, long long ts_ns) except? -1
+
+cdef class MessageTimes(QueueTimes):
     cdef public long long confirmed, bounds, returned, unconfirmed_max
     cdef public long long maybe_confirmed_to, maybe_returned_to, unknown_confirm_number
     cdef public long long first_tag, repeats, last_repeat, first_logged
@@ -53,13 +60,12 @@ cdef class MessageTimes:
     cdef public long long most_number, slow_confirm_number, slow_ack_number
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
-    cdef public long long queued, queued_long, queued_ns, queued_ns_max
+    cdef public long long pauses, pause_ns, pause_number, pause_began_ns
     cdef public long long publish_bytes, deliver_bytes, acks, multiple_acks
     cdef public long long requeued, discarded, rejected, redelivered, gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
     cdef public long long first_publish_number, last_publish_number
     cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns
-    cdef public tuple longest
 
 cdef class Channel(Closeable):
     cdef public Session session

@@ -15,7 +15,7 @@ import cython
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.method_flags import ACK, OTHER, PUBLISH
-from cython.cimports.amqpsniff.session.rules.occasions import SHORT_NS
+from cython.cimports.amqpsniff.session.rules.occasions import SHORT_NS, WAITED_NS
 
 from amqpsniff.session import method_flags, state_machine
 
@@ -407,7 +407,59 @@ class Closeable:
         return self.close and self.close[2]
 
 
-class MessageTimes:
+class QueueTimes:
+    """Times that deliveries of a channel were in their queue, where their publish is known.
+
+    `queued`: their number, `queued_long` of those `WAITED_NS` after it or later, the first of them
+    in packet `long_number` at `long_ns`. `longest`: that with the most time since then, as (packet,
+    time, queue, packet of the publish). `fresh`: how many there were with the last one that did not
+    wait so long, or else with the first: its packet, time and wait. `latest_ns`, `latest_wait_ns`:
+    time and wait of the last one.
+    """
+
+    queued: int
+    queued_long: int
+    queued_ns: int
+    queued_ns_max: int
+    long_number: int
+    long_ns: int
+    fresh: int
+    fresh_number: int
+    fresh_ns: int
+    fresh_wait_ns: int
+    latest_ns: int
+    latest_wait_ns: int
+
+    longest: tuple[Any, ...]
+
+    def __init__(self) -> None:
+        self.queued = self.queued_long = self.queued_ns = self.queued_ns_max = 0
+        self.long_number = self.fresh_number = -1
+        self.long_ns = self.fresh_ns = self.latest_ns = NULL
+        self.fresh = self.fresh_wait_ns = self.latest_wait_ns = 0
+        self.longest = None
+
+    def add_wait(
+        self, waited: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.bint:
+        """A delivery, by its packet and time, waited; True if none did for longer."""
+        self.queued += 1
+        self.queued_ns += waited
+        self.latest_ns, self.latest_wait_ns = ts_ns, waited
+        if waited < WAITED_NS or self.queued == 1:
+            self.fresh = self.queued
+            self.fresh_number, self.fresh_ns, self.fresh_wait_ns = number, ts_ns, waited
+        if waited >= WAITED_NS:
+            if self.queued_long == 0:
+                self.long_number, self.long_ns = number, ts_ns
+            self.queued_long += 1
+        if waited <= self.queued_ns_max:
+            return False
+        self.queued_ns_max = waited
+        return True
+
+
+class MessageTimes(QueueTimes):
     """Times and numbers of messages of a channel, which very many channels have none of.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and the channel's `acknowledged`
@@ -415,8 +467,8 @@ class MessageTimes:
     longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
     longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
-    `queued`: deliveries whose publish is known, `queued_long` those `WAITED_NS` after it or later;
-    `longest`: that with the most time since then, as (packet, time, queue, packet of the publish).
+    `pauses`: how often nothing was acknowledged for `PAUSED_ACKS_NS` while a prefetch count was
+    used up, `pause_ns` in all, the first time since the delivery in packet `pause_number`.
     `waited_publishes`: publishes made while none was unconfirmed. `repeats`: publishes that came
     before. `first_logged`: ordinal of its first sighting, negative for none. `first_tag`: the tag
     of the first delivery, else -1. `maybe_confirmed_to`: the number up to which what waits may have
@@ -449,10 +501,10 @@ class MessageTimes:
     confirm_ns_max: int
     ack_ns: int
     ack_ns_max: int
-    queued: int
-    queued_long: int
-    queued_ns: int
-    queued_ns_max: int
+    pauses: int
+    pause_ns: int
+    pause_number: int
+    pause_began_ns: int
     publish_bytes: int
     deliver_bytes: int
     acks: int
@@ -472,9 +524,8 @@ class MessageTimes:
     last_delivery_ns: int
     last_ack_ns: int
 
-    longest: tuple[Any, ...]
-
     def __init__(self) -> None:
+        QueueTimes.__init__(self)
         self.confirmed = self.bounds = self.returned = self.unconfirmed_max = 0
         self.maybe_confirmed_to = self.maybe_returned_to = self.repeats = self.last_repeat = 0
         self.first_tag = self.first_logged = self.unknown_confirm_number = -1
@@ -482,14 +533,14 @@ class MessageTimes:
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = NULL
         self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
-        self.queued = self.queued_long = self.queued_ns = self.queued_ns_max = 0
+        self.pauses = self.pause_ns = 0
+        self.pause_number, self.pause_began_ns = -1, NULL
         self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
         self.requeued = self.discarded = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = NULL
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = NULL
-        self.longest = None
 
 
 _NO_TIMES = cython.declare(MessageTimes, MessageTimes())

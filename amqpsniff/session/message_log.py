@@ -42,13 +42,13 @@ PLACES = "connection_id client server channel_number".split()
 """Columns that say which channel it is, with the first sighting there."""
 
 PUBLISH, NAMED, DELIVER, FORGET, COUNTED, AGAIN_NAMED, AGAIN, PUT_BACK, DISCARDED = range(9)
-CLOSED, OVER, LOST = 9, 10, 11
+CLOSED, OVER, LOST, LOADED = 9, 10, 11, 12
 """Kinds of sightings. A publish with a correlation-id, one with a message-id; the first delivery of
 a message with either; a publish that the broker did not take. A delivery of which the broker says
 how often it has come (in `mark`); one that comes again with a message-id, and one without; one that
 is given back, and one that is rejected. The end of a channel of which there are sightings, and of a
 connection on which messages came again. A connection on which frames of a side (in `mark`) may be
-missing."""
+missing. A channel whose consumers had all that they may hold, as `queue` says in words."""
 
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 _PUBLISH = cython.declare(cython.longlong, PUBLISH)

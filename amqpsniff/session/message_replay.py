@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import cython
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.entities import QueueTimes
 from cython.cimports.amqpsniff.session.recent_publishes import (
     RecentPublishes,
 )
@@ -39,6 +40,7 @@ _PUT_BACK = cython.declare(cython.longlong, message_log.PUT_BACK)
 _DISCARDED = cython.declare(cython.longlong, message_log.DISCARDED)
 _CLOSED = cython.declare(cython.longlong, message_log.CLOSED)
 _LOST = cython.declare(cython.longlong, message_log.LOST)
+_LOADED = cython.declare(cython.longlong, message_log.LOADED)
 # Channels and connections of a task, more than packets can open.
 _CHANNEL_BITS = cython.declare(cython.int, 40)
 
@@ -59,8 +61,12 @@ class First(NamedTuple):
 
 
 @cython.cclass
-class ReplayedChannel:
-    """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel."""
+class ReplayedChannel(QueueTimes):
+    """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel.
+
+    `loaded` is the sighting that says how busy its consumer was, -1 for none; `fresh_row` and
+    `long_row` are those of the deliveries in `fresh_number` and `long_number`.
+    """
 
     task = cython.declare(cython.longlong, visibility="public")
     channel = cython.declare(cython.longlong, visibility="public")
@@ -68,22 +74,21 @@ class ReplayedChannel:
     last_repeat = cython.declare(cython.longlong, visibility="public")
     poisons = cython.declare(cython.longlong, visibility="public")
     last_poison = cython.declare(cython.longlong, visibility="public")
-    queued = cython.declare(cython.longlong, visibility="public")
-    queued_long = cython.declare(cython.longlong, visibility="public")
-    queued_ns = cython.declare(cython.longlong, visibility="public")
-    queued_ns_max = cython.declare(cython.longlong, visibility="public")
+    loaded = cython.declare(cython.longlong, visibility="public")
+    fresh_row = cython.declare(cython.longlong, visibility="public")
+    long_row = cython.declare(cython.longlong, visibility="public")
 
     repeated = cython.declare(object, visibility="public")
     poisoned = cython.declare(object, visibility="public")
-    longest = cython.declare(tuple, visibility="public")
 
     def __init__(self, task: Any, channel: Any) -> None:
+        QueueTimes.__init__(self)
         self.task = task
         self.channel = channel
-        self.repeated = self.poisoned = self.longest = None
+        self.repeated = self.poisoned = None
         self.repeats = self.last_repeat = 0
         self.poisons = self.last_poison = 0
-        self.queued = self.queued_long = self.queued_ns = self.queued_ns_max = 0
+        self.loaded = self.fresh_row = self.long_row = -1
 
     @property
     def telling(self) -> Any:
@@ -148,18 +153,20 @@ class MessageReplay:
                     waited = times[at] - self.recent_publishes.since.values[slot]
                     if waited >= 0:
                         seen = self._channel(tasks[at], channels[at])
-                        seen.queued += 1
-                        seen.queued_ns += waited
-                        if waited >= WAITED_NS:
-                            seen.queued_long += 1
-                        if waited > seen.queued_ns_max:
-                            seen.queued_ns_max = waited
+                        longest: cython.bint = seen.add_wait(waited, numbers[at], times[at])
+                        if seen.fresh == seen.queued:
+                            seen.fresh_row = rows[at]
+                        if seen.queued_long == 1 and waited >= WAITED_NS:
+                            seen.long_row = rows[at]
+                        if longest:
                             first = self.recent_publishes.numbers.values[slot]
                             seen.longest = (numbers[at], times[at], rows[at], first)
             elif kind == _FORGET:
                 self.recent_publishes.forget(marks[at])
             elif kind == _CLOSED:
                 self._close(tasks[at], channels[at])
+            elif kind == _LOADED:
+                self._channel(tasks[at], channels[at]).loaded = rows[at]
             elif kind == _LOST:
                 owner = (tasks[at] << _CHANNEL_BITS) | connections[at]
                 self.recent_publishes.lose(owner, cython.cast(cython.int, marks[at]))

@@ -24,7 +24,13 @@ from cython.cimports.amqpsniff.session.codes import (
     UNSETTLED,
 )
 from cython.cimports.amqpsniff.session.counts import Histogram
-from cython.cimports.amqpsniff.session.entities import Channel, Ledger, MessageTimes, PendingMessage
+from cython.cimports.amqpsniff.session.entities import (
+    Channel,
+    Consumer,
+    Ledger,
+    MessageTimes,
+    PendingMessage,
+)
 from cython.cimports.amqpsniff.session.mandatory_publishes import (
     add_returnable,
     all_returnable,
@@ -33,7 +39,7 @@ from cython.cimports.amqpsniff.session.mandatory_publishes import (
     index_by_mark,
 )
 from cython.cimports.amqpsniff.session.midstream_confirms import MidstreamConfirms
-from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS
+from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS, PAUSED_ACKS_NS
 
 from amqpsniff.session import entities
 from amqpsniff.session.codes import OUTCOMES
@@ -414,6 +420,7 @@ class Settler:
         """
         entry: PendingMessage
         times: MessageTimes = channel.own_times()
+        quiet: cython.longlong = elapsed(max(times.last_ack_ns, times.last_delivery_ns), ts_ns)
         times.acks += 1
         times.last_ack_ns = ts_ns
         if channel.tentative is not None:
@@ -434,10 +441,30 @@ class Settler:
             if entry is None or tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
             if entry is not None:
+                if quiet >= PAUSED_ACKS_NS:
+                    self._note_pause(channel, entry, quiet)
                 return self._acknowledge(channel, entry, outcome, number, ts_ns)
         if self.emitter is not None:
             facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
             self.emitter.emit("tag-unknown", channel, number, ts_ns, facts)
+        return 0
+
+    def _note_pause(
+        self, channel: Channel, entry: PendingMessage, quiet: cython.longlong
+    ) -> cython.int:
+        """Nothing was acknowledged for a while: count it where the prefetch count was used up."""
+        consumer: Consumer = entry.consumer
+        limit = channel.prefetch_shared
+        held: cython.longlong = channel.unsettled
+        if not limit and consumer is not None:
+            limit, held = consumer.prefetch, consumer.unsettled
+        if not limit or held < limit:
+            return 0
+        times: MessageTimes = channel.own_times()
+        times.pauses += 1
+        times.pause_ns += quiet
+        if times.pauses == 1:
+            times.pause_number, times.pause_began_ns = entry.packet_number, entry.ts_ns
         return 0
 
     # acknowledgements that the broker may refuse

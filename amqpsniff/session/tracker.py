@@ -1875,13 +1875,8 @@ class Tracker:
         if waited < 0:
             return 0
         times: MessageTimes = channel.own_times()
-        times.queued += 1
-        times.queued_ns += waited
-        if waited >= WAITED_NS:
-            times.queued_long += 1
-        if waited > times.queued_ns_max:
-            times.queued_ns_max = waited
-            number: cython.longlong = messages.packet_number.values[row]
+        number: cython.longlong = messages.packet_number.values[row]
+        if times.add_wait(waited, number, ts_ns):
             queue = messages.vocabularies.queue.text(messages.queue.values[row])
             times.longest = (number, ts_ns, queue, self.recent_publishes.numbers.values[slot])
         return 0

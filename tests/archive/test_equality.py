@@ -30,6 +30,7 @@ CASES = (
     "cases/caller_gone",
     "cases/consumer_left",
     "cases/consumer_not_restored",
+    "cases/consumer_overloaded",
     "cases/consumer_restored",
     "cases/consumer_starved_after_timeout",
     "cases/delivery_limit",

@@ -57,6 +57,18 @@ def _queued(ms: int) -> str:
     return text + f"@+{ms}ms {delivered}"
 
 
+def _overloaded(ms: int) -> str:
+    """A consumer that has one message in hand, the next come meanwhile, the last after a time."""
+    published = PUBLISH.replace("body=5", "body=5 message_id=m{n}")
+    delivered = DELIVER.replace("body=5", "body=5 message_id=m{n}")
+    text = _QOS + published.format(n=1) + delivered.format(n=1) + each(10, published, first=2)
+    text += f"@+{ms - 10}ms " + published.format(n=12)
+    for n in range(2, 13):
+        text += f"@+{9000 if n == 12 else 500}ms C1: basic.ack delivery_tag={n - 1}\n"
+        text += delivered.format(n=n)
+    return text
+
+
 def _called(ms: int) -> str:
     """A call whose answer comes after a time."""
     asked = "C1: basic.publish routing_key=work | body=1 reply_to=q correlation_id=k\n"
@@ -341,6 +353,7 @@ PAIRS: dict[str, Pair] = {
     "consumer-slow": Pair(_worked(30_000), _worked(29_999)),
     "confirms-slow": Pair(_confirmed(5_000), _confirmed(4_999)),
     "queue-residence-long": Pair(_queued(10_000), _queued(9_999)),
+    "consumer-overloaded": Pair(_overloaded(5_000), _overloaded(4_999)),
     "rpc-slow": Pair(_called(1_000), _called(999)),
     "rpc-unanswered": Pair(_unanswered(10_001), _unanswered(10_000)),
     "rpc-server-lost": Pair(_server_lost(1_000), _server_lost(999)),

@@ -98,7 +98,7 @@ COVERED_BY = {
     "TM01": "confirms-slow",
     "TM02": "consumer-slow",
     "TM03": "rpc-unanswered rpc-slow",
-    "TM04": "queue-residence-long",
+    "TM04": "queue-residence-long consumer-overloaded",
     "TM05": "heartbeat-missed heartbeat-disabled heartbeat-too-short path-interrupted",
     "TM06": "idle-connection-cut",
     "TM07": "broker-not-reading",

@@ -14,6 +14,7 @@ from tests.findings.scripts import CONVERSATIONS
 
 SEEN_IN: dict[str, str] = {
     "cases/consumer_not_restored.pcap.gz": ("consumer-not-restored"),
+    "cases/consumer_overloaded.pcap.gz": ("consumer-overloaded"),
     "cases/consumer_starved_after_timeout.pcap.gz": (
         "consumer-timed-out consumer-starved-after-timeout"
     ),

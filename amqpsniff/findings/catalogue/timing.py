@@ -19,19 +19,35 @@ TIMING = (
     Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late, or not at all",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once. Of a "
-         "delivery from before the capture: since its connection's first packet.",
-         "Make the handler faster or start more consumers.",
+         "delivery from before the capture: since its connection's first packet. Or a consumer "
+         "that else is quick acknowledged nothing for half a second or longer while it held all "
+         "that its prefetch count allows, twice or more, for a fifth of the time and two seconds "
+         "in all.",
+         "Make the handler faster or start more consumers. Where it pauses, look for what blocks "
+         "it: garbage collection, a lock, a call that is slow now and then.",
          "Consumers that acknowledge in batches wait on purpose.",
-         ("consumer-stuck", "transfer-slow")),
+         ("consumer-stuck", "consumer-overloaded", "transfer-slow")),
+    Kind("consumer-overloaded", "warning", "medium",
+         "A consumer cannot keep up with its queue",
+         "On average a consumer held 80 % or more of what its prefetch count allows, and the "
+         "network took less than half of that time. Messages were published for five seconds or "
+         "more while it worked, and the time that they were in the queue grew by five seconds or "
+         "more, up to the last ones.",
+         "Start more consumers, or make the handler faster: the time for each message says how "
+         "many are needed. Let it do several messages at a time, or write its results in batches. "
+         "A higher prefetch count does not help.",
+         "A large job that is published slowly and worked off later, on purpose. Only messages "
+         "whose publish was captured count.",
+         ("transfer-slow",)),
     Kind("queue-residence-long", "info", "medium",
          "Messages stay in their queue for a long time",
          "The time from a publish to the delivery of the same message (message-id or "
          "correlation-id, properties, size and route) is a second on average, or ten once.",
          "Start more consumers or make them faster; where nothing is backed up, see how the "
-         "message was routed.",
+         "message was routed. Consumers that wait for the network need a higher prefetch count.",
          "Delayed exchanges, and consumers that come now and then, make messages wait on purpose. "
          "Only messages whose publish was captured count.",
-         ("transfer-slow",)),
+         ("consumer-overloaded", "prefetch-too-small", "transfer-slow")),
     Kind("rpc-unanswered", "warning", "medium",
          "A request got no answer",
          "A message with reply-to and correlation-id was published, and no message with that "

@@ -4,6 +4,7 @@ cdef extern from *:
     const int LARGE_HEADERS_BYTES "4096"
     const int MANY_TABLES "16"
     const long long LATE_CONFIRM_NS "500000000LL"
+    const long long PAUSED_ACKS_NS "500000000LL"
     const long long STALLED_NS "1000000000LL"
     const long long BULKY_BYTES "65536LL"
     const long long BULKY_NS "100000000LL"

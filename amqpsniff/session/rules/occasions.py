@@ -109,6 +109,9 @@ PROVISIONAL = "foreseen"
 LATE_CONFIRM_NS = SECOND_NS // 2
 """Time to a confirm that is long: a healthy disk takes some milliseconds."""
 
+PAUSED_ACKS_NS = SECOND_NS // 2
+"""Time without an acknowledgement of a consumer that holds all it may, which is a pause."""
+
 STALLED_NS = SECOND_NS
 """Time from a method to the end of its content from which on `half-sent` comes."""
 

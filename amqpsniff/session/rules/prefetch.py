@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.null import NULL
@@ -31,6 +32,30 @@ WAITED_DELIVERIES = 50
 
 WAITED_SHARE = 0.3
 """Share of a consumer's time that goes into waiting, from which on it matters."""
+
+IDLE_SHARE = 0.5
+"""The same where it was captured at the broker, and is what work and network leave."""
+
+FULL_SHARE = 0.9
+"""Share of the time in which the broker had sent all it may, where a consumer was never without
+messages. One for which they come at a steady pace below that is not held up."""
+
+WORK_KNOWN = 100
+"""Times that a round trip may be as long as the work, which is what remains of it to an
+acknowledgement: of less is not known how long it takes."""
+
+PAUSES = 2
+"""Pauses of a consumer from which on it is no chance."""
+
+PAUSES_NS = 2 * SECOND_NS
+"""Time of all of them, from which on it matters."""
+
+PAUSES_SHARE = 0.2
+"""The same as a share of the consumer's time."""
+
+PAUSED_DELIVERIES = 0.25
+"""Share of the deliveries that lie in a pause, beyond which that is how the consumer works: slowly,
+or in batches."""
 
 NETWORK_NS = 1_000_000
 """Round trips below 1 ms are those of one host or rack: there is nothing to gain."""
@@ -178,7 +203,7 @@ def judge_backlog(context: RuleContext) -> None:
     if not context.complete or not channel.known or not channel.delivered:
         return
     size = channel.unsettled_max * channel.times.deliver_bytes / channel.delivered
-    busy = _busy_ns(channel)
+    busy = busy_ns(channel)
     work = 0.0
     if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= MIN_SAMPLES:
         work = channel.unsettled_max * busy / channel.acknowledged
@@ -194,23 +219,38 @@ def judge_backlog(context: RuleContext) -> None:
 @where(BUSY)
 def judge_waits(context: RuleContext) -> None:
     """channel-ends: a prefetch count so small that the consumer waits for the network."""
+    detail = network_wait_text(context)
+    if detail:
+        channel = context.channel
+        place = channel.opened_packet_number, channel.start_ns
+        _report(context, "prefetch-too-small", detail, *place)
+
+
+def network_wait_text(context: RuleContext) -> str:
+    """How the consumers of a channel wait for the network, where they do; else empty."""
     channel = context.channel
     prefetch = channel.prefetch_each or channel.prefetch_shared
     if not prefetch or prefetch > SMALL_PREFETCH or not context.complete or not channel.known:
-        return
+        return ""
+    if channel.delivered < WAITED_DELIVERIES or channel.unsettled_max < prefetch:
+        return ""
+    return _waits_at_client(context, prefetch) or _waits_at_broker(context, prefetch)
+
+
+def _waits_at_client(context: RuleContext, prefetch: int) -> str:
+    """Captured at the client: deliveries that come a round trip after an acknowledgement."""
+    channel = context.channel
     spent = channel.times.last_delivery_ns - channel.times.first_delivery_ns
-    if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
-        return
-    if channel.unsettled_max < prefetch or channel.times.waits * prefetch * 2 < channel.delivered:
-        return
+    if spent <= 0 or channel.times.waits * prefetch * 2 < channel.delivered:
+        return ""
     wait = channel.times.wait_ns / channel.times.waits
     if wait < NETWORK_NS or wait > channel.times.wait_ns_min + SPREAD_NS:
-        return
-    round_trip = _round_trip_ns(context)
-    if round_trip < NETWORK_NS or wait > round_trip + SPREAD_NS:
-        return  # it waited for messages
+        return ""
+    answered = _answered_ns(context)
+    if answered < NETWORK_NS or wait > answered + SPREAD_NS:
+        return ""  # it waited for messages
     if channel.times.wait_ns < WAITED_SHARE * spent:
-        return
+        return ""
     detail = (
         f"prefetch count {prefetch}: {channel.times.waits} of {channel.delivered} deliveries came "
         f"{duration(wait)} after an acknowledgement with none left to work on, "
@@ -220,10 +260,42 @@ def judge_waits(context: RuleContext) -> None:
     if work > 0:
         enough = prefetch + ceil(wait / work)
         detail += f"; with {duration(work)} of work each, {enough} would keep it busy"
-    _report(context, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
+    return detail
 
 
-def _round_trip_ns(context: RuleContext) -> float:
+def _waits_at_broker(context: RuleContext, prefetch: int) -> str:
+    """Captured at the broker: acknowledgements that come a round trip after their deliveries, of
+    which all are under way that may be.
+
+    A consumer works while the rest of what it may have is under way, so more of them leave it less
+    time to wait.
+    """
+    channel, times = context.channel, context.channel.times
+    most, count, trip = channel.unsettled_max, channel.acknowledged, round_trip_ns(context) or 0
+    if trip < NETWORK_NS or not count or times.ack_ns < FULL_SHARE * most * busy_ns(channel):
+        return ""
+    held = times.ack_ns / count
+    work = held - trip
+    if work < 0 or trip - (most - 1) * work < IDLE_SHARE * held:
+        return ""
+    detail = (
+        f"prefetch count {prefetch}: {count} deliveries were acknowledged after {duration(held)} "
+        f"on average, of which the round trip to the client takes {duration(trip)}, and the next "
+        "came after that"
+    )
+    if trip <= WORK_KNOWN * work:
+        enough = most + ceil(trip / work)
+        detail += f"; with {duration(work)} of work each, {enough} would keep it busy"
+    return detail
+
+
+def round_trip_ns(context: RuleContext) -> int | None:
+    """The round trip of TCP's handshake, the same wherever it was captured; None for unknown."""
+    trip: int = context.session.connection.conversation.round_trip_ns
+    return None if trip < 0 else trip
+
+
+def _answered_ns(context: RuleContext) -> float:
     """The time to an answer of basic.qos, for which the broker has nothing to do."""
     answers = context.memory["waited"].by_method() if "waited" in context.memory else {}
     qos = answers.get("basic.qos")
@@ -234,7 +306,7 @@ def _round_trip_ns(context: RuleContext) -> float:
 def judge_single(context: RuleContext) -> None:
     """channel-ends: report many acknowledgements of one delivery each, nacks and rejects apart."""
     channel = context.channel
-    busy, count = _busy_ns(channel), channel.acknowledged
+    busy, count = busy_ns(channel), channel.acknowledged
     if (
         channel.times.multiple_acks
         or count < ACKS_PER_SECOND
@@ -274,6 +346,26 @@ def judge_slow(context: RuleContext) -> None:
             channel.times.slow_ack_number,
             channel.times.slow_ack_ns,
         )
+    elif pauses := _pauses_text(channel):
+        place = channel.times.pause_number, channel.times.pause_began_ns
+        _report(context, "consumer-slow", pauses, *place)
+
+
+def _pauses_text(channel: Any) -> str:
+    """Pauses of a consumer that else is quick, and that take a good part of its time, in words;
+    else empty.
+    """
+    times, spent = channel.times, busy_ns(channel)
+    limit = channel.prefetch_each or channel.prefetch_shared or 1
+    if limit == 1 or times.pauses * limit > PAUSED_DELIVERIES * channel.acknowledged:
+        return ""
+    if times.pauses < PAUSES or times.pause_ns < max(PAUSES_NS, PAUSES_SHARE * spent):
+        return ""
+    return (
+        f"{number_of(times.pauses, 'time')} nothing was acknowledged for "
+        f"{duration(times.pause_ns / times.pauses)} on average, with all {limit} deliveries in "
+        f"hand that the prefetch count allows: {duration(times.pause_ns)} of {duration(spent)}"
+    )
 
 
 def judge_held_before(context: RuleContext) -> None:
@@ -301,7 +393,7 @@ def watch_slow(context: RuleContext) -> None:
     waited = context.ts_ns - entry.ts_ns
     if waited >= VERY_SLOW_NS and 2 * channel.times.multiple_acks <= channel.times.acks:
         detail = f"delivery {entry.number} was not acknowledged for {duration(waited)}"
-        detail += _from_queues(context)
+        detail += from_queues(context)
         context.report_provisional("consumer-slow", detail, entry.packet_number, entry.ts_ns)
 
 
@@ -315,14 +407,14 @@ def left_slow(context: RuleContext) -> None:
         return
     end_ns = channel.end_ns or context.session.connection.conversation.end_ns
     detail = f"delivery {entry.number} was not acknowledged for {duration(end_ns - entry.ts_ns)}"
-    detail += _from_queues(context)
+    detail += from_queues(context)
     context.report("consumer-slow", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
 
 
-def _busy_ns(channel: object) -> int:
+def busy_ns(channel: Any) -> int:
     """From the first delivery of a channel to its last acknowledgement."""
-    busy: int = channel.times.last_ack_ns - channel.times.first_delivery_ns  # type: ignore[attr-defined]
-    return max(busy, 0) if channel.times.acks and channel.delivered else 0  # type: ignore[attr-defined]
+    busy: int = channel.times.last_ack_ns - channel.times.first_delivery_ns
+    return max(busy, 0) if channel.times.acks and channel.delivered else 0
 
 
 def note_cancelled(context: RuleContext) -> None:
@@ -343,7 +435,7 @@ def forget_cancelled(context: RuleContext) -> None:
         drop(context, names, name)
 
 
-def _from_queues(context: RuleContext) -> str:
+def from_queues(context: RuleContext) -> str:
     """The queues that a channel's consumers read or have read, to be added."""
     names = queues_of(context.channel, context.memory.get(CANCELLED, {}).get(context.channel, ()))
     return f" (from {names})" if names else ""
@@ -352,7 +444,7 @@ def _from_queues(context: RuleContext) -> str:
 def _report(
     context: RuleContext, code: str, detail: str, number: int | None, ts_ns: int | None
 ) -> None:
-    context.report(code, detail + _from_queues(context), number=number, ts_ns=ts_ns)
+    context.report(code, detail + from_queues(context), number=number, ts_ns=ts_ns)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

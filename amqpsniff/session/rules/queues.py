@@ -494,13 +494,16 @@ def judge_residence(context: RuleContext) -> None:
     """channel-ends: messages that waited for their consumer."""
     times = context.channel.times
     if is_long(times):
-        number, ts_ns, queue, published = times.longest
+        number, _, queue, published = times.longest
         detail = residence_words(times, queue, published)
-        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued_long)
+        context.report(
+            RESIDENCE, detail, number=times.long_number, ts_ns=times.long_ns,
+            count=times.queued_long, last=number,
+        )  # fmt: skip
 
 
 def is_long(times: Any) -> bool:
-    """True if times in a queue are; `queued` and the like as of `MessageTimes`."""
+    """True if times in a queue are, as of `QueueTimes`."""
     often = times.queued >= MIN_SAMPLES and times.queued_ns / times.queued >= LONG_NS
     return bool(often or times.queued_ns_max >= VERY_LONG_NS)
 

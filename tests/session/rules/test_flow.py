@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count, islice
+
 import pytest
 
-from tests.session.rules.found import details, found
-from tests.session.script import Script
+from tests.conftest import CAPTURES
+from tests.session.rules.found import details, found, of_capture
+from tests.session.rules.telling import told_of
+from tests.session.script import MS, Script, wired
 
 CONSUMING = """
     handshake
@@ -142,6 +146,50 @@ def test_waits_of_different_lengths_are_for_messages() -> None:
     assert not found(text, "prefetch-too-small")
 
 
+def far(text: str, trip_ms: int) -> list[str]:
+    """What is found in a script with a longer round trip in TCP's handshake."""
+    packets = [packet for _, packet in wired(Script(text))]
+    packets[0] = packets[0]._replace(ts_ns=packets[0].ts_ns - trip_ms * MS)
+    return [row["detail"] for row in told_of(packets, "prefetch-too-small")]
+
+
+def test_the_network_as_it_is_seen_at_the_broker() -> None:
+    text = CONSUMING + qos(1) + CONSUME + jobs(60, 0, 62)
+    (detail,) = far(text, 60)
+    assert detail == (
+        "prefetch count 1: 60 deliveries were acknowledged after 62.0 ms on average, of which the "
+        "round trip to the client takes 60.0 ms, and the next came after that; with 2.00 ms of "
+        "work each, 31 would keep it busy (from 'jobs')"
+    )
+    assert far(CONSUMING + qos(3) + CONSUME + jobs(60, 0, 21, ahead=3), 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "trip_ms"),
+    [
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 0, 62), 0),  # all of it is work
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 0, 62), 63),  # no round trip passed
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 0, 122), 60),  # as much work as network
+        (CONSUMING + qos(1) + CONSUME + jobs(49, 0, 62), 60),  # too few to say
+        (CONSUMING + qos(1) + CONSUME + jobs(60, 8, 62), 60),  # messages come at a pace
+        (CONSUMING + qos(2) + CONSUME + jobs(60, 0, 62), 60),  # one more was never there
+        (CONSUMING + qos(3) + CONSUME + jobs(60, 0, 31, ahead=3), 60),  # it works meanwhile
+        (CONSUMING + qos(11) + CONSUME + jobs(60, 0, 6, ahead=11), 60),  # a large count
+    ],
+)
+def test_consumers_that_do_not_wait_for_the_network(text: str, trip_ms: int) -> None:
+    assert not far(text, trip_ms)
+
+
+def test_a_consumer_far_from_the_capture() -> None:
+    (row,) = (
+        row
+        for row in of_capture(CAPTURES / "cases/prefetch_far.pcap.gz")
+        if row["code"] == "prefetch-too-small"
+    )
+    assert row["detail"].startswith("prefetch count 1: 93 deliveries were acknowledged after 74")
+
+
 # acknowledgements-single
 
 
@@ -216,6 +264,56 @@ def test_deliveries_that_are_acknowledged_soon_enough() -> None:
 def test_batches_wait_on_purpose() -> None:
     text = CONSUMING + qos(20) + CONSUME + jobs(10, 1, 1000, multiple=1)
     assert not found(text, "consumer-slow")
+
+
+def pauses(times: int, ms: int, between: int = 40, held: int = 4, multiple: int = 0) -> str:
+    """A quick consumer that now and then holds all it may, and acknowledges nothing for a time."""
+    lines, tags = [CONSUMING + qos(4) + CONSUME], count(1)
+    for _ in range(times):
+        for tag in islice(tags, between):
+            lines += [deliver(tag, 20), f"C1: basic.ack delivery_tag={tag}"]
+        kept = list(islice(tags, held))
+        lines += map(deliver, kept)
+        acks = [f"C1: basic.ack delivery_tag={tag}" for tag in kept]
+        acks = [f"{acks[-1]} multiple=1"] if multiple else acks
+        lines += [f"@+{ms}ms {acks[0]}", *acks[1:]]
+    return "\n".join(lines)
+
+
+def test_a_consumer_that_pauses() -> None:
+    row = found(pauses(3, 1000), "consumer-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "3 times nothing was acknowledged for 1.00 s on average, with all 4 deliveries in hand "
+        "that the prefetch count allows: 3.00 s of 5.52 s (from 'jobs')"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pauses(1, 3000),  # once
+        pauses(3, 499),
+        pauses(2, 999),  # less than two seconds in all
+        pauses(3, 1000, held=3),  # it might have more
+        pauses(3, 1000, between=200),  # a fifth of its time
+        pauses(3, 1000, between=11),  # that is how it works
+        pauses(3, 1000, multiple=1),
+        CONSUMING + qos(1) + CONSUME + jobs(9, 1, 10) + "\n" + jobs(3, 1, 900),
+    ],
+)
+def test_consumers_that_do_not_pause(text: str) -> None:
+    assert not found(text, "consumer-slow")
+
+
+def test_a_real_consumer_that_pauses() -> None:
+    """It sleeps for 1.3 s every 2.8 s."""
+    (row,) = (
+        row
+        for row in of_capture(CAPTURES / "cases/consumer_pauses.pcap.gz")
+        if row["code"] == "consumer-slow"
+    )
+    assert row["detail"].startswith("3 times nothing was acknowledged for 1.19 s on average, ")
 
 
 # bounds
