@@ -28,6 +28,7 @@ BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 
 CASES = (
     "cases/caller_gone",
+    "cases/callers_gave_up",
     "cases/consumer_left",
     "cases/consumer_not_restored",
     "cases/consumer_restored",

@@ -321,6 +321,10 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("held deliveries for too long", "for 60.0 s", "As a result", "541 Error while processing"),
         (SOUND,),
     ),
+    "callers_gave_up": (
+        ("callers that have gone", "rpc-server", "5 messages for 5 private", "direct reply-to of"),
+        (SOUND, "error"),
+    ),
     "caller_gone": (
         ("tax-server", "callers that have gone", "5 messages for 5 private queues"),
         (SOUND, "error"),
