@@ -36,6 +36,7 @@ CASES = (
     "cases/delivery_limit",
     "cases/messages_expired",
     "cases/queue_expired",
+    "cases/retries_that_end",
     "packs/streams",
     "packs/workers",
     "packs/dead_letters",

@@ -325,6 +325,7 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("callers that have gone", "rpc-server", "5 messages for 5 private", "direct reply-to of"),
         (SOUND, "error"),
     ),
+    "retries_that_end": ((SOUND,), ("goes round", "nobody reads")),
     "caller_gone": (
         ("tax-server", "callers that have gone", "5 messages for 5 private queues"),
         (SOUND, "error"),
