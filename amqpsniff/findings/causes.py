@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from .attempts import REFUSED, STOPPED, UNANSWERED
 from .finding import Finding
+from .records import NEVER
 
 
 def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> None:
@@ -15,7 +16,8 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     That is, of the findings on the same connection (and the same channel, where both are about one)
     with a code among the `causes` of its kind, the last that began no later than it was over; when
     there is none, one that was found of the whole capture. Connections that never were have those
-    of other connections to their server instead. `others` can be causes and are given none.
+    of other connections to their server instead. What a client says at once, `_AT_ONCE`, is brought
+    about by what was there right before. `others` can be causes and are given none.
     """
     listed = list(findings)
     every = [*listed, *others]
@@ -44,6 +46,10 @@ _OF_SERVER = (REFUSED, UNANSWERED)
 """Findings of connections that never were: what became of others to the same server is a cause."""
 
 
+_AT_ONCE = "closed-by-client"
+"""Finding of an answer to what the client just got: what was there once, and earlier, is none of
+its causes."""
+
 _OF_STOPS = ("disconnect-unclean", "connection-forced-closed", REFUSED)
 """Findings of connections that a broker ends, or refuses, which is stopped."""
 
@@ -69,6 +75,7 @@ class _Seen:
                 for place in places
                 for code in codes
                 if (one := self._last((*place, code), until_ns, over_ns)) is not None
+                and (finding.code != _AT_ONCE or _ended(one) >= over_ns)
             ]
             if found:
                 return max(found, key=_began)
@@ -93,6 +100,12 @@ class _Seen:
 def _began(finding: Finding) -> int:
     """When it was seen first; what has no time may have been there from the start."""
     return finding.ts_ns or 0
+
+
+def _ended(finding: Finding) -> int:
+    """When it was over; what came several times may have come last at any time."""
+    once = finding.count == 1 and finding.until_ns is None
+    return _began(finding) if once else finding.until_ns or NEVER
 
 
 def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:

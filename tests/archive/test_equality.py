@@ -28,6 +28,7 @@ BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 
 CASES = (
     "cases/caller_gone",
+    "cases/callers_gave_up",
     "cases/consumer_left",
     "cases/consumer_not_restored",
     "cases/consumer_overloaded",
@@ -36,6 +37,7 @@ CASES = (
     "cases/delivery_limit",
     "cases/messages_expired",
     "cases/queue_expired",
+    "cases/retries_that_end",
     "packs/streams",
     "packs/workers",
     "packs/dead_letters",

@@ -309,6 +309,23 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("billing-batch", "never committed", "40 publishes", "the channel, 40.6 s later"),
         (SOUND, "failed"),
     ),
+    "acknowledged_twice": (
+        ("was acknowledged that is not", "invoice-worker", "As a result", "504 Frame on unknown"),
+        (SOUND,),
+    ),
+    "exception_in_consumer": (
+        ("A client closed", "java-throws", "200 Closed due to exception from Consumer"),
+        (SOUND,),
+    ),
+    "job_beyond_timeout": (
+        ("held deliveries for too long", "for 60.0 s", "As a result", "541 Error while processing"),
+        (SOUND,),
+    ),
+    "callers_gave_up": (
+        ("callers that have gone", "rpc-server", "5 messages for 5 private", "direct reply-to of"),
+        (SOUND, "error"),
+    ),
+    "retries_that_end": ((SOUND,), ("goes round", "nobody reads")),
     "caller_gone": (
         ("tax-server", "callers that have gone", "5 messages for 5 private queues"),
         (SOUND, "error"),

@@ -54,7 +54,7 @@ CHANNELS = (
          "A flaw in the client's shutdown; harmless by itself, but the errors it logs may hide "
          "the reason for the close.",
          "The other side may still send what it sent before it saw the close.",
-         BROKER_CLOSES),
+         (*BROKER_CLOSES, "closed-by-client")),
     Kind("publish-while-blocked", "warning", "medium",
          "A client went on publishing on a blocked connection",
          "basic.publish between connection.blocked and connection.unblocked, more than half a "

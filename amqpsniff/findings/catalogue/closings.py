@@ -51,16 +51,19 @@ CLOSINGS = (
     Kind("closed-by-client", "error", "high",
          "A client closed a connection, channel or link with an error",
          "channel.close or connection.close from the client with a reply code of 300 or above, "
-         "other than 320; in AMQP 1.0 a close, end or detach of the client with an error, other "
-         "than amqp:connection:forced and amqp:link:detach-forced. The other side had not closed "
-         "it before.",
+         "other than 320, or with \"Closed due to exception from\"; in AMQP 1.0 a close, end or "
+         "detach of the client with an error, other than amqp:connection:forced and "
+         "amqp:link:detach-forced. The other side had not closed it before.",
          "The detail has the client's reason: 501 to 505, decode-error and framing-error say that "
          "it could not read what the broker sent, or did not expect it. Look at the broker's last "
          "frames before, and at the client's log. If the program gave code and text itself, the "
-         "reason is its own.",
+         "reason is its own. An exception of a consumer, as RabbitMQ's client for Java says it, "
+         "closes its channel for good: catch exceptions in the handler, and reject the delivery.",
          "A program that closes with a code of its own choice when it has done its work. A proxy "
          "that says to the broker that its client is gone.",
-         (*_FRAMING, "link-stolen", "credit-exceeded", "session-window-closed")),
+         (*_FRAMING, "link-stolen", "credit-exceeded", "session-window-closed", *CHANNEL_ENDS,
+          "consumer-cancelled", "consumer-interrupted", "consumer-timed-out",
+          "consumer-starved-after-timeout")),
     Kind("feature-deprecated", "error", "high",
          "The broker refused a feature that is deprecated",
          "connection.close 541 whose text says that a feature is deprecated: one that this "

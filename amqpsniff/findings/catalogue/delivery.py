@@ -76,10 +76,13 @@ DELIVERY = (
          "It was declared after the capture, or where the capture does not show it."),
     Kind("dead-letter-cycle", "warning", "high",
          "A message goes round through dead-letter exchanges",
-         "Its x-death header counts three rounds or more through a queue.",
+         "Its x-death header counts three rounds or more through a queue. Up to nine are left out "
+         "where no message goes round once more in three times as long as a round takes: there a "
+         "program gives up after some attempts.",
          "Limit the rounds by the count in x-death; the header grows with each queue, until the "
          "content header no longer fits a frame.",
-         "Retry queues are built like this on purpose."),
+         "A program that tries ten times or more, or a capture that is too short to show that it "
+         "gives up."),
     Kind("consumer-stuck", "error", "medium",
          "A consumer holds all it may hold and acknowledges nothing",
          "At its cancel, or at the end of its channel or the capture, unacknowledged deliveries "

@@ -67,11 +67,13 @@ TIMING = (
     Kind("rpc-caller-gone", "warning", "high",
          "Answers are published for callers that have gone",
          "Messages, not mandatory, to the default exchange with a routing key that is an exclusive "
-         "queue of a connection which had ended before. Nobody got them.",
+         "queue which was gone: its connection had ended, its client had deleted it, or its last "
+         "consumer had left and it was auto-delete. Or a direct reply, where a caller that sent "
+         "its request to the same server had closed its channel. Nobody got them.",
          "The broker drops them, and tells nobody. Most often the caller gave up and closed its "
-         "connection: compare its timeout with the time that requests wait and work takes. Start "
-         "more servers, and give requests an expiration of the caller's timeout, so that nobody "
-         "works for callers that have gone.",
+         "channel or connection: compare its timeout with the time that requests wait and work "
+         "takes. Start more servers, and give requests an expiration of the caller's timeout, so "
+         "that nobody works for callers that have gone.",
          "A caller that ended on purpose before its last answer."),
     Kind("rpc-slow", "warning", "medium",
          "Requests are answered late",

@@ -44,6 +44,10 @@ _FORCED = 320
 """CONNECTION_FORCED: somebody told the side to close."""
 
 
+_EXCEPTION = "Closed due to exception from "
+"""What RabbitMQ's client for Java says, with code 200, when a consumer or listener has thrown."""
+
+
 @where(BY_BROKER)
 def _connection_closed(context: RuleContext) -> None:
     if not is_first_close(context, SERVER):
@@ -249,7 +253,7 @@ def _last_method(context: RuleContext) -> str | None:
 
 
 def is_first_close(context: RuleContext, side: int) -> bool:
-    """True if the event is the close of the row, that of a side with an error code."""
+    """True if the event is the close of the row, that of a side with an error."""
     closed = context.session if context.channel is None else context.channel
     number = (
         context.session.close_packet_number
@@ -259,7 +263,10 @@ def is_first_close(context: RuleContext, side: int) -> bool:
     return bool(
         closed.closed_by == SIDES[side]
         and number == context.number
-        and (closed.close_code or 0) >= FIRST_ERROR_CODE
+        and (
+            (closed.close_code or 0) >= FIRST_ERROR_CODE
+            or (closed.close_text or "").startswith(_EXCEPTION)
+        )
     )
 
 

@@ -163,7 +163,7 @@ def delivered(context: RuleContext) -> None:
             f"cancelled for its timeout, consumer '{tag}' got nothing for {duration(waited_ns)}, "
             f"until what it held was settled; packet {context.number} brings it deliveries again"
         )
-        context.report("consumer-starved-after-timeout", detail, **place)
+        context.report("consumer-starved-after-timeout", detail, until_ns=now_ns, **place)
 
 
 def taken_back(context: RuleContext) -> None:

@@ -106,9 +106,10 @@ def _asked(context: RuleContext) -> None:
     if declares and (b'"exclusive":true' not in octets or b'"passive":true' in octets):
         return
     name = frame.queue if declares else context.queue
+    auto_delete = declares and b'"auto_delete":true' in octets
     if frame.flags & NO_WAIT:
         if declares and name:
-            _own(context, name, frame.number)
+            _own(context, name, frame.number, auto_delete)
         elif name and b'"if_unused":true' not in octets and b'"if_empty":true' not in octets:
             _deleted(context, name)
         return
@@ -118,7 +119,7 @@ def _asked(context: RuleContext) -> None:
     elif not declares and name:
         contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, True)
     if len(asked) < MAX_ASKED:
-        asked[context.channel.number, frame.number, frame.row] = name
+        asked[context.channel.number, frame.number, frame.row] = name, auto_delete
     else:
         context.forget("queues")
 
@@ -139,12 +140,12 @@ def _answered(context: RuleContext) -> None:
     asked = context.memory["queues asked"]
     if place not in asked:
         return
-    name = asked.pop(place)
+    name, auto_delete = asked.pop(place)
     if context.frame.name == "queue.delete-ok":
         if name:
             _deleted(context, name)
     elif context.frame.queue or name:
-        _own(context, context.frame.queue or name, request.number)
+        _own(context, context.frame.queue or name, request.number, auto_delete)
 
 
 @requires("queues asked")
@@ -154,7 +155,7 @@ def _refused(context: RuleContext) -> None:
         return
     asked = context.memory["queues asked"]
     for place in [one for one in asked if one[0] == context.channel.number]:
-        name = asked.pop(place)
+        name, _ = asked.pop(place)
         if name:
             contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, False)
 
@@ -162,13 +163,16 @@ def _refused(context: RuleContext) -> None:
 # exclusive queues
 
 
-def _own(context: RuleContext, name: str, number: int) -> None:
-    """A connection has a queue to itself; `number` is the packet of its declaration."""
+def _own(context: RuleContext, name: str, number: int, auto_delete: bool) -> None:
+    """A connection has a queue to itself; `number` is the packet of its declaration.
+
+    With `auto_delete` it goes with its last consumer.
+    """
     own = context.memory.setdefault("own queues", {})
     if len(own) >= MAX_ASKED:
         context.forget("queues")
         return
-    own[name] = None
+    own[name] = auto_delete
     place, named = context.place, client_of(context).application
     who = f"'{named}'" if named else "a connection"
     words = f"{who} ({place.client}) declared it exclusive in packet {number}"

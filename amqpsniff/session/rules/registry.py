@@ -176,7 +176,7 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 
 _JUDGES = (
     access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
-    proxies, queues, reconnects, restoring, routes, rpc, streams, topology,
+    proxies, queues, reconnects, requeueing, restoring, routes, rpc, streams, topology,
     traces, unattended, unread,
 )  # fmt: skip
 
@@ -204,6 +204,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     routes.judge_routes(whole)
     unread.judge_unread(whole)
     unattended.judge_unattended(whole)
+    requeueing.judge_circles(whole)
     delivery_limits.judge_limits(whole)
     traces.judge_lost_traces(whole)
     traces.judge_mixed_traces(whole)

@@ -18,10 +18,18 @@ from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import key_text, name_at, queues_of
 from amqpsniff.session.rules.peers import rabbitmq_release
-from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.session.rules.queues import queue_key
+from amqpsniff.session.rules.shared_state import (
+    contribute,
+    drop,
+    remember,
+    remembered,
+    report_at,
+    report_once,
+)
 from amqpsniff.units import duration
 
 POISON = "poison-message"
@@ -44,7 +52,21 @@ STORM_REQUEUED = 20
 """A storm: at least this number of requeues in this time, and this share of the deliveries."""
 
 ROUNDS = 3
-"""Times a message went through a queue by dead-lettering from which on it is called a circle."""
+"""Times a message went through a queue by dead-lettering from which on it may be in a circle."""
+
+MANY_ROUNDS = 10
+"""The same from which on it is called a circle: most programs that count give up before."""
+
+NO_MORE_ROUNDS = 3
+"""Rounds, as long as the longest one, in which no message comes again once more: then programs give
+up at that number."""
+
+MAX_CHANNELS = 256
+"""Channels that are remembered of those that messages of one circle came to."""
+
+CIRCLES = "circles"
+"""Name of circles by queue: in `RuleContext.memory` those of a channel, each a `_Circle`, in
+`RuleContext.shared` what is told of them."""
 
 _KNOWN_BY = {COUNTED: "its x-delivery-count", AGAIN_NAMED: "", PUT_BACK: "properties and size"}
 
@@ -300,9 +322,96 @@ def dead_lettered(context: RuleContext) -> None:
         count, name = death.get("count"), death.get("queue")
         if isinstance(count, int) and count > most:
             most, queue = count, str(name)
-    if most >= ROUNDS:
-        where = route_of(context)
-        context.report("dead-letter-cycle", f"{most} times through queue '{queue}', now {where}")
+    if most:
+        _go_round(context, most, queue)
+
+
+class _Circle:
+    """Messages that were dead-lettered by one queue and came to one channel.
+
+    Attributes:
+        firsts: When one came first after so many rounds, `MANY_ROUNDS` for more.
+        detail, number, ts_ns: The first with `ROUNDS`.
+        count, last: How many have as many, or more, and the packet of the last.
+        told: They are reported as they come.
+    """
+
+    def __init__(self) -> None:
+        self.firsts: dict[int, int] = {}
+        self.detail = ""
+        self.number = self.ts_ns = self.last = None
+        self.count = 0
+        self.told = False
+
+
+def _go_round(context: RuleContext, rounds: int, queue: str) -> None:
+    """A message went so often through a queue, by which it was dead-lettered."""
+    channel, now_ns = context.channel, context.ts_ns
+    circles = context.memory.setdefault(CIRCLES, {})
+    key = channel.number, channel.incarnation, queue
+    circle = circles.get(key) or remember(context, circles, key, _Circle())
+    if circle is None:
+        return
+    if now_ns is not None:
+        circle.firsts.setdefault(min(rounds, MANY_ROUNDS), now_ns)
+    if rounds < ROUNDS:
+        return
+    circle.count += 1
+    circle.last = context.number
+    if circle.count == 1:
+        circle.number, circle.ts_ns = context.number, now_ns
+        circle.detail = f"{rounds} times through queue '{queue}', now {route_of(context)}"
+    if circle.told or rounds >= MANY_ROUNDS:
+        count = 1 if circle.told else circle.count
+        place = {"number": circle.number, "ts_ns": circle.ts_ns, "last": circle.last}
+        context.report("dead-letter-cycle", circle.detail, count=count, **place)
+        circle.told = True
+
+
+@requires(CIRCLES)
+def circles_end(context: RuleContext) -> None:
+    """channel-ends: tell what went round, and until when more might have come."""
+    channel, circles = context.channel, context.memory[CIRCLES]
+    end_ns = channel.end_ns or context.session.connection.conversation.end_ns
+    ended = [key for key in circles if key[:2] == (channel.number, channel.incarnation)]
+    for key in ended:
+        circle = drop(context, circles, key)
+        count = 0 if circle.told else circle.count
+        place = context.place_of(circle.number, circle.ts_ns)
+        firsts = list(circle.firsts.items())
+        row = (circle.detail, count, circle.last, channel.number)
+        contribute(context, judge_circle, queue_key(context, key[2]), firsts, end_ns, row, place)
+
+
+def judge_circle(
+    context: RuleContext, key: Any, firsts: Any, end_ns: int, row: Any, place: Any
+) -> None:
+    """Take what went round through a queue and came to one channel."""
+    known: list[Any] = remembered(context, CIRCLES, tuple(key), list)
+    if len(known) < MAX_CHANNELS:
+        known.append((firsts, end_ns, row, Place(*place)))
+
+
+def judge_circles(context: RuleContext) -> None:
+    """capture-ends: messages that go round, unless programs give up after some rounds."""
+    for rows in context.shared.get(CIRCLES, {}).values():
+        if not _gives_up(rows):
+            for _, _, (detail, count, last, channel), place in rows:
+                if count:
+                    report_at(context, place, "dead-letter-cycle", detail, count, last, channel)
+
+
+def _gives_up(rows: Any) -> bool:
+    """True if messages went round so often and no further, though there was time for it."""
+    firsts: dict[int, int] = {}
+    for seen, *_ in rows:
+        for rounds, ts_ns in seen:
+            firsts[rounds] = min(ts_ns, firsts.get(rounds, ts_ns))
+    most = max(firsts, default=MANY_ROUNDS)
+    longest = max((firsts[one + 1] - firsts[one] for one in firsts if one + 1 in firsts), default=0)
+    until_ns = max(row[1] for row in rows)
+    left_ns = until_ns - firsts[most] if most < MANY_ROUNDS else 0
+    return longest > 0 and left_ns >= NO_MORE_ROUNDS * longest
 
 
 def _is_counted(context: RuleContext, deaths: list[dict[str, Any]]) -> bool:
@@ -355,6 +464,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "requeued": (requeued,),
     "discarded": (discarded,),
     "dead-lettered": (dead_lettered,),
+    "channel-ends": (circles_end,),
+    "capture-ends": (judge_circles,),
 }
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"requeued": (_storm,)}

@@ -131,6 +131,10 @@ KEPT_ELSEWHERE = (
 )  # fmt: skip
 """Arguments of queues with which messages leave them otherwise too, or stay for others."""
 
+GONE = "private queues that are gone"
+"""Name in `RuleContext.memory` and `shared` of private queues: when they went, whose they were, and
+what became of that."""
+
 Vhost = tuple[str, str]
 """The broker's address, and a virtual host."""
 
@@ -738,7 +742,9 @@ def judge_deleted(context: RuleContext, published: Mapping[Any, list[Any]]) -> N
 def _is_gone(context: RuleContext, name: Any, deleted: Mapping[Any, Any]) -> bool:
     """True if a queue was deleted, not declared since, and not the private one of a client."""
     again = context.shared.get("queues of routes", {}).get(name, (0,))[0]
-    return name in deleted and again <= deleted[name][0] and not name[2].startswith(OF_BROKER)
+    gone = context.shared.get(GONE, {})
+    private = (name in gone and gone[name][0] >= again) or name[2].startswith(OF_BROKER)
+    return name in deleted and again <= deleted[name][0] and not private
 
 
 def _report_deleted(

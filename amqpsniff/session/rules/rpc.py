@@ -9,7 +9,7 @@ route and correlation id.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
@@ -90,7 +90,8 @@ def note_call(context: RuleContext) -> None:
         words = rows.vocabularies
         exchange = words.exchange.text(rows.exchange.values[row])
         route = exchange, words.routing_key.text(rows.routing_key.values[row])
-        calls.setdefault(identity, (context.number, context.ts_ns, context.channel.number, route))
+        sent = context.number, context.ts_ns, context.channel.number
+        calls.setdefault(identity, Call(*sent, route, queue == DIRECT))
         context.session.pending_rpcs = len(calls)
 
 
@@ -104,11 +105,11 @@ def note_reply(context: RuleContext) -> None:
     calls = context.memory.get("calls", {})
     identity = rows.correlation_id.bytes_of(row)
     call = calls.get(identity)
-    if call is None or context.ts_ns is None or context.ts_ns < call[1]:
+    if call is None or context.ts_ns is None or context.ts_ns < call.ts_ns:
         return
     del calls[identity]
     context.session.pending_rpcs = len(calls)
-    took = context.ts_ns - call[1]
+    took = context.ts_ns - call.ts_ns
     seen = context.memory.setdefault("replies", [0, 0, -1, None])
     seen[0] += 1
     seen[1] += took
@@ -122,7 +123,7 @@ def judge_slow(context: RuleContext) -> None:
     count, total, longest, call = context.memory["replies"]
     if total < SLOW_NS * count and longest < VERY_SLOW_NS:
         return
-    number, ts_ns, channel, route = call
+    number, ts_ns, channel, route, _ = call
     detail = (
         f"{number_of(count, 'answer')}, after {duration(total / count)} on average; the latest "
         f"after {duration(longest)}, to the request sent on channel {channel} to {_what(route)}"
@@ -160,12 +161,12 @@ def _unanswered(context: RuleContext) -> list[Any]:
     if now_ns is None or not context.complete or "answer cut" in context.memory:
         return []
     calls = context.memory["calls"].values()
-    return [call for call in calls if now_ns - call[1] > UNANSWERED_NS]
+    return [call for call in calls if now_ns - call.ts_ns > UNANSWERED_NS]
 
 
 def _unanswered_text(context: RuleContext, late: list[Any]) -> str:
     """Requests without an answer, in words."""
-    _, ts_ns, channel, route = late[0]
+    _, ts_ns, channel, route, _ = late[0]
     waited = duration(int(context.ts_ns or 0) - ts_ns)
     what = f"{number_of(len(late), 'request')} without an answer"
     which = "; the first, " if len(late) > 1 else ", "
@@ -204,8 +205,11 @@ def note_waiting(context: RuleContext) -> None:
     if context.ts_ns is None or not context.complete or "answer cut" in context.memory:
         return
     waiting = [
-        (_key(route[0], route[1], identity), tuple(context.place_of(number, sent_ns)))
-        for identity, (number, sent_ns, _, route) in context.memory["calls"].items()
+        (
+            _key(call.route[0], call.route[1], identity),
+            tuple(context.place_of(call.number, call.ts_ns)),
+        )
+        for identity, call in context.memory["calls"].items()
     ]
     contribute(context, judge_waiting, context.ts_ns, waiting[:MAX_IN_HAND])
 
@@ -224,6 +228,19 @@ def judge_waiting(context: RuleContext, ts_ns: int, waiting: Sequence[Any]) -> N
         known = remembered(context, "requests lost", tuple(key), _Lost)
         known.client = (Place(*place), ts_ns)
         _judge_one(context, key, known)
+
+
+class Call(NamedTuple):
+    """A request that waits: its packet, time, channel number and route (exchange, routing key).
+
+    `direct`: its answer comes by direct reply-to, so to that channel alone.
+    """
+
+    number: int
+    ts_ns: int
+    channel: int
+    route: tuple[str | None, str | None]
+    direct: bool
 
 
 class _Lost:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.findings.records import NEVER
@@ -36,6 +36,7 @@ from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
     CANCELLED,
     DELIVERED,
+    GONE,
     HIDDEN,
     MAX_LISTED,
     PUBLISHED,
@@ -48,6 +49,7 @@ from amqpsniff.session.rules.routes import (
     queues_of,
     read_all,
 )
+from amqpsniff.session.rules.rpc import DIRECT
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
@@ -69,9 +71,12 @@ LEFT = "consumers that left"
 """Name in `RuleContext.memory` of consumers by channel number, incarnation and tag: (queue, how it
 left, packet, time); in `RuleContext.shared` those of a queue."""
 
-STARVED, GONE = "links without credit", "private queues that are gone"
-"""Names in `RuleContext.shared` of links of a queue: (words, channel, place), and of private
-queues: when their connection ended, and which that was."""
+STARVED = "links without credit"
+"""Name in `RuleContext.shared` of links of a queue: (words, channel, place)."""
+
+GAVE_UP = "callers that gave up"
+"""Name in `RuleContext.shared` of callers by direct reply-to that went without an answer, by the
+route of their requests: when they asked first, when they went, who, and how."""
 
 EXPIRING, ABSENT = "queues that expire", "queues that are not there"
 """Names in `RuleContext.shared` of queues: [x-expires, time, words] of the last declaration, and
@@ -103,6 +108,7 @@ def cancelled(context: RuleContext) -> None:
     """basic.cancel: the client's consumer leaves."""
     if context.frame.side == CLIENT:
         _leave(context, context.frame.consumer_tag, "was cancelled by the client")
+        _lose(context, context.frame.consumer_tag, "whose consumer was cancelled")
 
 
 @where(CONSUMES)
@@ -110,6 +116,7 @@ def channel_closed(context: RuleContext) -> None:
     """channel.close: all consumers of the channel leave."""
     who = "the broker" if context.frame.side == SERVER else "the client"
     _leave(context, None, f"left when {who} closed its channel")
+    _lose(context, None, "whose channel was closed")
 
 
 def _leave(context: RuleContext, only: str | None, how: str) -> None:
@@ -309,54 +316,149 @@ def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
 # private queues
 
 
-@requires("own queues")
+def _lose(context: RuleContext, only: str | None, how: str) -> None:
+    """Private queues go with their last consumer, here one of a channel or all of them, and so does
+    what is answered by direct reply-to.
+    """
+    own, channel = context.memory.get("own queues", {}), context.channel
+    cancels = context.memory.get(CANCELLED, {})
+    names = {
+        one.queue
+        for tag, one in channel.by_tag.items()
+        if (tag == only if only is not None else (channel.number, tag) not in cancels)
+    }
+    gone = [name for name in names if own.get(name) and not _stays(context, name, only)]
+    _go(context, gone, channel.number if DIRECT in names else None, context.ts_ns, how)
+
+
+def deleted(context: RuleContext) -> None:
+    """queue.delete: a private queue goes."""
+    octets, name = context.frame.arguments_json or b"", context.queue
+    if name and name in context.memory.get("own queues", ()) and b'"if_unused":true' not in octets:
+        _go(context, [name], None, context.ts_ns, "which was deleted")
+
+
+@requires("own queues", "calls")
 def over(context: RuleContext) -> None:
     """connection-ends: its private queues are gone."""
-    session, ended_ns, vhost = context.session, end_ns(context), vhost_of(context)
-    is_over = session.closed_by is not None or session.connection.conversation.ended is not None
-    if is_over and ended_ns is not None and vhost is not None:
-        names = list(context.memory["own queues"])
-        owner = f"'{client_of(context).application or 'a connection'}' ({context.place.client})"
-        server = queue_key(context, "")[0]
-        contribute(context, judge_over, server, vhost, names, ended_ns, owner)
+    session, gone = context.session, context.memory.get(GONE, ())
+    if session.closed_by is not None or session.connection.conversation.ended is not None:
+        names = [name for name in context.memory.get("own queues", ()) if name not in gone]
+        _go(context, names, NEVER, end_ns(context), "whose connection ended")
 
 
-def judge_over(
-    context: RuleContext, server: str, vhost: str, names: Sequence[str], ended_ns: int, owner: str
+def _go(
+    context: RuleContext, names: Sequence[str], channel: int | None, ts_ns: int | None, how: str
 ) -> None:
-    """Take the private queues of a connection that is over; of very many, the latest."""
+    """Private queues are gone, and the callers by direct reply-to of a channel, `NEVER` for all."""
+    vhost, calls = vhost_of(context), context.memory.get("calls", {})
+    left = [
+        name for name, call in calls.items() if call.direct and channel in (call.channel, NEVER)
+    ]
+    if ts_ns is None or vhost is None or not (names or left):
+        return
+    owner = f"'{client_of(context).application or 'a connection'}' ({context.place.client})"
+    context.memory.setdefault(GONE, set()).update(names)
+    asked = [(*calls[name].route, calls[name].ts_ns) for name in left[:MAX_LISTED]]
+    for name in left:
+        calls[name] = calls[name]._replace(direct=False)
+    server = queue_key(context, "")[0]
+    contribute(context, judge_gone, server, vhost, names, asked, ts_ns, owner, how)
+
+
+def judge_gone(
+    context: RuleContext,
+    server: str,
+    vhost: str,
+    names: Sequence[str],
+    asked: Sequence[Any],
+    ts_ns: int,
+    owner: str,
+    how: str,
+) -> None:
+    """Take private queues that are gone, of very many the latest, and callers that gave up."""
     gone = context.shared.setdefault(GONE, OrderedDict())
     for name in names:
         gone.pop((server, vhost, name), None)
-        gone[server, vhost, name] = (ended_ns, owner)
+        gone[server, vhost, name] = (ts_ns, owner, how)
         if len(gone) > MAX_KEPT:
             gone.popitem(last=False)
+    for exchange, key, asked_ns in asked:
+        route = server, vhost, exchange or "", key or ""
+        known: list[Any] = remembered(context, GAVE_UP, route, list)
+        if len(known) < MAX_LISTED:
+            known.append((ts_ns, asked_ns, owner, how))
+
+
+class _Unheard(NamedTuple):
+    """Messages that a client published for a queue that was gone."""
+
+    one: Any
+    messages: int
+    queue: str
+    gone_ns: int
+    owner: str
+    how: str
 
 
 def _judge_private(context: RuleContext, lost: set[str]) -> None:
-    """Report what is published for private queues of connections that are over."""
+    """Report what is published for private queues that are gone."""
     gone, again = context.shared.get(GONE, {}), context.shared.get("queues of routes", {})
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    found: dict[str, list[_Unheard]] = {}
     for (*at, exchange, queue), rows in context.shared.get(PUBLISHED, {}).items() if gone else ():
-        ended_ns, owner = gone.get((*at, queue), (0, ""))
-        if exchange or not owner or at[0] in lost or again.get((*at, queue), (0,))[0] > ended_ns:
+        gone_ns, *words = gone.get((*at, queue), (0, ""))
+        if exchange or not gone_ns or at[0] in lost or again.get((*at, queue), (0,))[0] > gone_ns:
             continue
-        for one in () if got_on(context, (*at, exchange, queue), ended_ns) else read_all(rows):
-            count = known_after(one.total, one.steps, ended_ns) or int(one.last_ns > ended_ns)
-            if count and not one.mandatory:
-                row = (one.last_ns, one.last_number, count, queue, owner, ended_ns, one)
-                found.setdefault(one.place.connection_id, []).append(row)
+        for one in () if got_on(context, (*at, exchange, queue), gone_ns) else read_all(rows):
+            _add(found, one, queue_text(queue), gone_ns, *words)
+    _add_direct(context, lost, found)
     for listed in found.values():
-        last_ns, _, _, queue, owner, ended_ns, one = min(listed, key=lambda row: int(row[0]))
-        count = sum(row[2] for row in listed)
-        queues = number_of(len(listed), "private queue")
+        first = min(listed, key=lambda row: int(row.one.last_ns))
+        count = sum(row.messages for row in listed)
         detail = (
-            f"{one.who} published {number_of(count, 'message')} for {queues} of connections that "
-            f"were over: {queue_text(queue)} of {owner}, {duration(last_ns - ended_ns)} after its "
-            f"end"
+            f"{first.one.who} published {number_of(count, 'message')} for "
+            f"{number_of(len(listed), 'private queue')} that had gone: {first.queue} of "
+            f"{first.owner}, {first.how} {duration(first.one.last_ns - first.gone_ns)} before"
         )
-        last = max(row[1] for row in listed)
-        report_at(context, one.last_place, "rpc-caller-gone", detail, count, last)
+        last = max(row.one.last_number for row in listed)
+        report_at(context, first.one.last_place, "rpc-caller-gone", detail, count, last)
+
+
+def _add(
+    found: dict[str, list[_Unheard]], one: Any, queue: str, gone_ns: int, owner: str, how: str
+) -> None:
+    """Add what a client published for a queue after it had gone."""
+    count = known_after(one.total, one.steps, gone_ns) or int(one.last_ns > gone_ns)
+    if count and not one.mandatory:
+        rows = found.setdefault(one.place.connection_id, [])
+        rows.append(_Unheard(one, count, queue, gone_ns, owner, how))
+
+
+def _add_direct(context: RuleContext, lost: set[str], found: dict[str, list[_Unheard]]) -> None:
+    """Add answers by direct reply-to that nobody got, of servers that got such a caller's request.
+
+    The name that the broker gives to the caller's channel is not to be seen there: each caller
+    explains one name, in the order of time.
+    """
+    callers: dict[tuple[str, ...], list[Any]] = {}
+    for route, rows in context.shared.get(GAVE_UP, {}).items():
+        for server in {got.consumer[0] for got in got_on(context, route, None)}:
+            callers.setdefault((*route[:2], server), []).extend(rows)
+    answers = [
+        (name, one)
+        for name, rows in (context.shared.get(PUBLISHED, {}) if callers else {}).items()
+        if not name[2] and name[3].startswith(f"{DIRECT}.") and name[0] not in lost
+        for one in read_all(rows)
+    ]
+    for name, one in sorted(answers, key=lambda row: int(row[1].last_ns)):
+        waiting = callers.get((*name[:2], one.place.connection_id), [])
+        for caller in sorted(waiting):
+            gone_ns, asked_ns, *words = caller
+            if asked_ns < one.last_ns and gone_ns < one.last_ns:
+                if not got_on(context, name, gone_ns):
+                    waiting.remove(caller)
+                    _add(found, one, "direct reply-to", gone_ns, *words)
+                break
 
 
 # queues that are not there
@@ -523,6 +625,7 @@ def _is_like(one: str, other: str) -> bool:
 RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (temporary, expiring),
     "queue.declare-ok": (limited,),
+    "queue.delete": (deleted,),
     "basic.cancel": (cancelled,),
     "channel.close": (channel_closed, absent),
     "connection-ends": (ended, over),

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from amqpsniff.findings import KINDS
 from amqpsniff.session.rules import ending
 from tests.conftest import CAPTURES
 from tests.findings.cases import packets_of
@@ -400,6 +401,8 @@ def test_what_a_close_means(before: int, close: tuple[int, str, int], code: str)
      "the client closed the channel: 541 INTERNAL_ERROR, no reason given"),
     ("C: connection.close reply_code=501 reply_text=no class_id=60 method_id=60",
      "the client closed the connection: 501 no; it objects to basic.deliver"),
+    ("C1: channel.close reply_code=200 reply_text='Closed due to exception from Consumer x'",
+     "the client closed the channel: 200 Closed due to exception from Consumer x"),
     ("C: connection.close reply_code=200 reply_text=error", None),
     ("C: connection.close reply_code=0 reply_text=error", None),
     ("C: connection.close reply_code=320 reply_text=stop", None),
@@ -408,6 +411,33 @@ def test_what_a_close_means(before: int, close: tuple[int, str, int], code: str)
 def test_errors_that_the_client_says(what: str, detail: str | None) -> None:
     rows = told(OPEN + what, "closed-by-client")
     assert [row["detail"] for row in rows] == ([detail] if detail else [])
+
+
+ACKED_TWICE = (
+    OPEN
+    + """
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+    S1: basic.deliver delivery_tag=1 routing_key=q consumer_tag=t | body=1
+    C1: basic.ack delivery_tag=1
+    C1: basic.ack delivery_tag=1
+    S1: channel.close reply_code=406 reply_text="PRECONDITION_FAILED - unknown delivery tag 1"
+    """
+)
+
+
+def _causes(text: str) -> dict[str, str | None]:
+    return {row["code"]: row["cause_code"] for row in told(text, *KINDS)}
+
+
+def test_an_error_that_the_client_says_because_of_the_brokers() -> None:
+    """amqplib takes a delivery behind the broker's close for one on an unknown channel."""
+    close = "C: connection.close reply_code=504 reply_text=unknown\nC1: channel.close-ok\n"
+    causes = _causes(ACKED_TWICE + close)
+    assert causes["channel-closed-by-broker"] == "acknowledgement-invalid"
+    assert causes["closed-by-client"] == "channel-closed-by-broker"
+    assert causes["traffic-after-close"] == "closed-by-client"
+    assert _causes(ACKED_TWICE + "@+1001ms " + close)["closed-by-client"] is None
 
 
 def test_a_client_that_closes_with_an_error_again_and_again() -> None:

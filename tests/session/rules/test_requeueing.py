@@ -161,6 +161,40 @@ def test_dead_lettered_once_or_not_at_all() -> None:
         assert said(OPEN + _deliver(1, 0, content), "dead-letter-cycle") == []
 
 
+def _retried(rounds: int, messages: int, left_ms: int) -> str:
+    """Messages that come that often, once a second, one after the other, and are then done."""
+    text, tag = OPEN, 0
+    for _ in range(messages):
+        for count in range(1, rounds + 1):
+            tag += 1
+            wait = "@+999ms" if tag > 1 else ""
+            text += _deliver(tag, 0, _deaths("work", count), wait)
+            requeue = (
+                "C1: basic.nack delivery_tag={} requeue=0\n"
+                if count < rounds
+                else "C1: basic.ack delivery_tag={}\n"
+            )
+            text += requeue.format(tag)
+    return text + f"@+{left_ms}ms S1: channel.flow active=1\n"
+
+
+@pytest.mark.parametrize(("rounds", "messages", "left_ms", "count"), [
+    (3, 1, 3000, 0),  # gives up
+    (3, 1, 2990, 1),  # it may come again
+    (3, 4, 0, 0),  # all of them stop there
+    (5, 2, 0, 0),
+    (9, 1, 3000, 0),
+    (10, 4, 0, 32),  # more than programs try
+])  # fmt: skip
+def test_programs_that_give_up_after_some_rounds(
+    rounds: int, messages: int, left_ms: int, count: int
+) -> None:
+    lines = said(_retried(rounds, messages, left_ms), "dead-letter-cycle")
+    assert len(lines) == (count > 0)
+    assert all(" 1: 3 times" in line.replace(f" x{count}", "") for line in lines)
+    assert all(count == 1 or f" x{count}:" in line for line in lines)
+
+
 def _deaths(queue: str, count: int) -> str:
     headers = {"x-death": [{"queue": queue, "count": count, "reason": "rejected"}]}
     return f"body=3 'headers={json.dumps(headers)}'"

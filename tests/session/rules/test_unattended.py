@@ -82,8 +82,65 @@ ANSWER = "[p] C1: basic.publish routing_key=r | body=5\n"
 def test_an_answer_for_a_caller_that_has_gone() -> None:
     (line,) = said(OPEN + OTHER + PRIVATE + OVER + ANSWER, "rpc-caller-gone")
     assert line.startswith(
-        "rpc-caller-gone p -: shop published 1 message for 1 private queue of connections that were over: queue 'r' of 'a connection'"
+        "rpc-caller-gone p -: shop published 1 message for 1 private queue that had gone: queue 'r' of 'a connection'"
     )
+    assert line.endswith(", whose connection ended 1.00 ms before")
+
+
+READS = (
+    "b.C1: basic.consume queue=r consumer_tag=u no_ack=1\nb.S1: basic.consume-ok consumer_tag=u\n"
+)
+PASSING = PRIVATE.replace("exclusive=1", "exclusive=1 auto_delete=1")
+STOPS = "b.C1: basic.cancel consumer_tag=u\nb.S1: basic.cancel-ok consumer_tag=u\n"
+SHUT = "b.C1: channel.close reply_code=200\nb.S1: channel.close-ok\n"
+DELETE = "b.C1: queue.delete queue=r\nb.S1: queue.delete-ok\n"
+
+
+@pytest.mark.parametrize(("text", "how"), [
+    (PASSING + READS + STOPS, "whose consumer was cancelled"),
+    (PASSING + READS + SHUT, "whose channel was closed"),
+    (PASSING + READS + STOPS + SHUT, "whose consumer was cancelled"),
+    (PRIVATE + DELETE, "which was deleted"),
+    (PRIVATE + READS + STOPS, None),
+    (PASSING + READS + READS.replace("=u", "=v") + STOPS, None),
+    (PASSING + SHUT, None),
+    (PASSING + READS + STOPS + PASSING, None),
+])  # fmt: skip
+def test_private_queues_that_go_before_their_connection(text: str, how: str | None) -> None:
+    lines = said(OPEN + OTHER + text + ANSWER, "rpc-caller-gone", "publishes-after-deletion")
+    assert len(lines) == (how is not None)
+    assert all(f"queue 'r' of 'a connection' (10.0.0.1:40001), {how}" in line for line in lines)
+
+
+DIRECT = "amq.rabbitmq.reply-to"
+SERVER = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+CALLS = f"b.C1: basic.consume queue={DIRECT} consumer_tag=u no_ack=1\nb.S1: basic.consume-ok consumer_tag=u\n"
+ASK = f"b.C1: basic.publish routing_key=q | body=5 correlation_id=1 reply_to={DIRECT}\n"
+ASKED = f"S1: basic.deliver consumer_tag=t delivery_tag=1 routing_key=q | body=5 correlation_id=1 reply_to={DIRECT}.x\n"
+REPLY = f"[p] C1: basic.publish routing_key={DIRECT}.x | body=5 correlation_id=1\n"
+COMES = f"b.S1: basic.deliver consumer_tag=u delivery_tag=1 routing_key={DIRECT}.x | body=5 correlation_id=1\n"
+
+
+@pytest.mark.parametrize(("end", "how"), [
+    (SHUT, "whose channel was closed"),
+    (STOPS, "whose consumer was cancelled"),
+    (OVER, "whose connection ended"),
+    ("", None),
+])  # fmt: skip
+def test_a_direct_reply_for_a_caller_that_gave_up(end: str, how: str | None) -> None:
+    asked = OPEN + OTHER + SERVER + CALLS + ASK + ASKED
+    lines = said(asked + end + REPLY, "rpc-caller-gone")
+    assert len(lines) == (how is not None)
+    words = (
+        f"1 private queue that had gone: direct reply-to of 'a connection' (10.0.0.1:40001), {how}"
+    )
+    assert all(words in line for line in lines)
+    for text in (
+        asked + REPLY + COMES + end,
+        asked + end + REPLY + COMES,
+        asked.replace(ASKED, "") + end + REPLY,
+    ):
+        assert said(text, "rpc-caller-gone") == []
 
 
 @pytest.mark.parametrize(
