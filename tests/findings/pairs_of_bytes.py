@@ -277,7 +277,7 @@ def _set_back(seconds: int) -> Callable[[bytearray], Any]:
 
 
 def _disordered(step_ns: int) -> Callable[[bytearray], Any]:
-    """Every other of six packets is so much before the one in front of it."""
+    """Every other of six packets is 1 ms before the one in front of it, the last so much."""
 
     def change(octets: bytearray) -> None:
         at, before = 24, 0
@@ -285,7 +285,8 @@ def _disordered(step_ns: int) -> Callable[[bytearray], Any]:
             seconds, rest, size, _ = struct.unpack_from("<4I", octets, at)
             now = seconds * 10**9 + rest
             if place % 2:
-                struct.pack_into("<2I", octets, at, *divmod(before - step_ns, 10**9))
+                back_ns = step_ns if place == 5 else 1_000_000
+                struct.pack_into("<2I", octets, at, *divmod(before - back_ns, 10**9))
             before = now
             at += 16 + size
 
