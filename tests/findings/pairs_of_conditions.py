@@ -251,11 +251,11 @@ PAIRS: dict[str, Pair] = {
     "head-of-line-wait queued": pair(_queued_behind(), 1, 2),
     "confirms-slow joined": pair(
         "midstream\n"
-        + each(9, PUBLISH, "@+500ms S1: basic.ack delivery_tag=9{n}\n")
+        + each(9, PUBLISH, "@+499ms S1: basic.ack delivery_tag=9{n}\n")
         + PUBLISH
         + "@+~ms S1: basic.ack delivery_tag=100\n",
-        500,
-        499,
+        509,
+        508,
     ),
     "confirms-slow few": less(
         CONFIRM

@@ -278,8 +278,8 @@ def _late_text(context: RuleContext) -> str:
         return ""
     least = AT_LEAST * (context.channel.times.bounds > 0)
     return (
-        f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer and "
-        f"{least}{duration(longest_ns)} at most{round_trip_text(context.session, longest_ns)}: "
+        f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer, the longest "
+        f"{least}{duration(longest_ns)}{round_trip_text(context.session, longest_ns)}: "
         f"{least}{duration(late.waited_ns)} of {duration(spent_ns)} were spent waiting for them"
     )
 
