@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
-from amqpsniff.analysis.verdict import MAX_LEADS, SURE, gist, leading, and_others
+from amqpsniff.analysis.verdict import MAX_LEADS, SURE, and_others, gist, leading
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless

@@ -95,7 +95,7 @@ def _not_answered(context: RuleContext) -> None:
     for name, *one in context.memory[DELETIONS].pop(channel.number, ()):
         if name in refused:
             break
-        _report_deletion(context, name, *one, "; no answer was captured")
+        _report_deletion(context, name, *one, how="; no answer was captured")
 
 
 def _report_deletion(
