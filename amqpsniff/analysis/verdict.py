@@ -18,7 +18,7 @@ from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import Case, Row
 from amqpsniff.analysis.quality import ENDED_EARLY
 from amqpsniff.analysis.times import SECOND_NS, moment
-from amqpsniff.findings import KINDS, Finding
+from amqpsniff.findings import FURTHER, KINDS, Finding
 from amqpsniff.findings.kind import rank
 from amqpsniff.units import count, octets, plural, some
 from amqpsniff.wire_text import harmless, shortened
@@ -45,6 +45,8 @@ NOT_LOOKED_AT = frozenset((_ENCRYPTED, _WRONG_KEYS, _NOT_DECODED, _INCONCLUSIVE)
 
 _VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
 """Names and numbers in a detail."""
+_NUMBER = re.compile(r"('[^']*')|\d[\w.,:]*")
+"""Numbers in a detail; names are a group."""
 _PROPER = ("Celery", "Spring", "RabbitMQ")
 
 
@@ -212,7 +214,7 @@ def _sentences(
     if several and servers and not any(one in kinds[0] for one in servers):
         who = f"{who} at {some(list(servers))}".lstrip()
     said = [who, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
-    parts = [", ".join(filter(None, said)), *kinds]
+    parts = [", ".join(filter(None, said)), *kinds, and_others(found, unlike)]
     if lead is not case:
         parts.append(f"likely because {_result(_cause_of(lead, case), kinds[0])}")
     yield f"{KINDS[lead.code].title}: {'; '.join(filter(None, parts))}."
@@ -240,6 +242,18 @@ def _cause_of(lead: Case, cause: Case) -> Case:
     meant = {(one.cause_code, one.cause_packet_number) for one in lead.findings}
     found = [one for one in cause.findings if (one.code, one.packet_number) in meant]
     return Case(cause.code, found) if found else cause
+
+
+def and_others(findings: Sequence[Finding], told: Sequence[Finding] = ()) -> str:
+    """In words, how many more subjects the connection of the first of the findings has than those
+    that were `told`, that is the first; empty if there are none."""
+    where = findings[0].connection_id
+    details = [one.detail for one in findings if where and one.connection_id == where]
+    said = sum(one.connection_id == where for one in told or findings[:1])
+    more = len({_NUMBER.sub(r"\1", gist(one, 0)) for one in details}) - said
+    if any((one or "").startswith(FURTHER) for one in details):
+        return "and many others"
+    return f"and {plural(more, 'other')}" if more > 0 else ""
 
 
 def _result(case: Case, before: str) -> str:

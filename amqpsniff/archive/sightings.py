@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
 
-from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.findings import FURTHER, Finding, FindingLog
 from amqpsniff.null import NULL
 from amqpsniff.session.message_log import NUMBERS, PLACES, TEXTS, MessageLog
-from amqpsniff.session.message_replay import COLUMNS, MessageReplay, ReplayedChannel
+from amqpsniff.session.message_replay import COLUMNS, First, MessageReplay, ReplayedChannel
+from amqpsniff.session.rules.context import MAX_APART
 from amqpsniff.session.rules.overloaded_consumers import OVERLOADED, is_growing, overload_words
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
 from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
@@ -105,16 +107,13 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
                 _text(texts["message_id"]), texts["exchange"], texts["routing_key"], first.known
             ),
         )  # fmt: skip
-    again = seen.poisoned
-    if again is not None:
-        yield verdict(
-            again.order, POISON, (again.row, again.row), (again.number, again.ts_ns),
-            (seen.poisons, seen.last_poison),
-            lambda texts: poison_words(
-                again.kind, again.known, None if texts["route"] == NULL else texts["route"],
-                texts["queue"], texts["message_id"],
-            ),
+    for ordinal, (again, count, last) in seen.poisoned.items():
+        told = verdict(
+            again.order, POISON, (again.row, again.row), (again.number, again.ts_ns), (count, last),
+            partial(_poison_words, again, ordinal == MAX_APART),
         )  # fmt: skip
+        told[-1].variant = ordinal or None
+        yield told
     if seen.longest is not None and is_long(seen):
         number, _, row, published = seen.longest
         yield verdict(
@@ -128,6 +127,12 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
             (seen.fresh_number, seen.fresh_ns), (1, seen.fresh_number),
             lambda texts: overload_words(seen, texts["queue"]),
         )  # fmt: skip
+
+
+def _poison_words(again: First, further: bool, texts: dict[str, Any]) -> str:
+    tag = None if texts["route"] == NULL else texts["route"]
+    words = poison_words(again.kind, again.known, tag, texts["queue"], texts["message_id"])
+    return FURTHER * further + words
 
 
 def _text(octets: bytes) -> str:

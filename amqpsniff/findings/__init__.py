@@ -3,7 +3,8 @@
 `KINDS` is the catalogue: one row per code that says what it means, what on the wire shows it, what
 to do and what may make it a false alarm. A stage that sees something calls `FindingLog.add` with a
 code and a place; the log keeps one finding per (code, connection, channel) with a count, so that a
-million broken frames are one row and not a million. What one finding brought about (the broker's
+million broken frames are one row and not a million; the first subjects of a connection, such as
+queues that are not there, have one each. What one finding brought about (the broker's
 close after a wrong frame end, say) names it as its cause.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .finding import Finding
+from .finding import FURTHER, Finding
 from .kind import CATEGORIES, CONFIDENCES, SEVERITIES, SHOWN, Kind
 from .log import MAX_FINDINGS, MAX_PLACES, FindingLog
 from .records import Records
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CATEGORIES",
     "CONFIDENCES",
+    "FURTHER",
     "KINDS",
     "MAX_FINDINGS",
     "MAX_PLACES",

@@ -9,16 +9,19 @@ from typing import Any
 
 from .kind import Kind
 
+FURTHER = "further ones, first: "
+"""What the detail of a finding begins with that stands for more subjects than are told apart."""
+
 
 @dataclass
 class Finding:
     """One finding: where it was seen first, how often, and where last.
 
     Everything but `code`, `detail` and `count` may be None: not known, or not about a packet.
-    Numbers of packets and channels, the time and `variant` are integers, the others are texts.
+    Numbers of packets and channels and the time are integers, the others are texts.
     `cause_code` and `cause_packet_number` name the finding that brought this one about, by its code
     and the packet where it was seen first; None when it stands for itself. `variant` keeps findings
-    of one code and place apart, such as the reply codes with which channels were closed.
+    of one code and place apart, such as the queues for which channels were closed.
     `until_ns`: the end of what began at `ts_ns` and lasted: a cause may have come in that time.
     """
 

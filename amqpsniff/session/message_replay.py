@@ -20,6 +20,7 @@ from cython.cimports.amqpsniff.session.recent_publishes import (
 from cython.cimports.amqpsniff.session.rules.occasions import WAITED_NS
 
 from amqpsniff.session import message_log
+from amqpsniff.session.rules.context import ordinal_of
 from amqpsniff.session.rules.queues import is_long
 from amqpsniff.session.rules.requeueing import RequeueHistory
 
@@ -62,10 +63,12 @@ class First(NamedTuple):
 
 @cython.cclass
 class ReplayedChannel(QueueTimes):
-    """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel.
+    """A channel: `repeated` is a `First`, or None; the rest is as of a channel.
 
-    `loaded` is the sighting that says how busy its consumer was, -1 for none; `fresh_row` and
-    `long_row` are those of the deliveries in `fresh_number` and `long_number`.
+    `poisoned` has by the ordinal of a subject (`ordinal_of`) the `First`, how many there were, and
+    the packet of the last. `loaded` is the sighting that says how busy its consumer was, -1 for
+    none; `fresh_row` and `long_row` are those of the deliveries in `fresh_number` and
+    `long_number`.
     """
 
     task = cython.declare(cython.longlong, visibility="public")
@@ -73,21 +76,20 @@ class ReplayedChannel(QueueTimes):
     repeats = cython.declare(cython.longlong, visibility="public")
     last_repeat = cython.declare(cython.longlong, visibility="public")
     poisons = cython.declare(cython.longlong, visibility="public")
-    last_poison = cython.declare(cython.longlong, visibility="public")
     loaded = cython.declare(cython.longlong, visibility="public")
     fresh_row = cython.declare(cython.longlong, visibility="public")
     long_row = cython.declare(cython.longlong, visibility="public")
 
     repeated = cython.declare(object, visibility="public")
-    poisoned = cython.declare(object, visibility="public")
+    poisoned = cython.declare(dict, visibility="public")
 
     def __init__(self, task: Any, channel: Any) -> None:
         QueueTimes.__init__(self)
         self.task = task
         self.channel = channel
-        self.repeated = self.poisoned = None
-        self.repeats = self.last_repeat = 0
-        self.poisons = self.last_poison = 0
+        self.repeated = None
+        self.poisoned = {}
+        self.repeats = self.last_repeat = self.poisons = 0
         self.loaded = self.fresh_row = self.long_row = -1
 
     @property
@@ -105,12 +107,14 @@ class MessageReplay:
     recent_publishes = cython.declare(RecentPublishes, visibility="public")
     seen = cython.declare(dict, visibility="public")
     outstanding = cython.declare(dict, visibility="public")
+    apart = cython.declare(dict, visibility="public")
 
     def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()
         self.requeues = RequeueHistory()
         self.seen = {}
         self.outstanding = {}
+        self.apart = {}
         self.order = 0
 
     @cython.ccall
@@ -227,9 +231,17 @@ class MessageReplay:
         if times:
             seen: ReplayedChannel = self._channel(task, channel)
             seen.poisons += 1
-            seen.last_poison = max(seen.last_poison, number)
-            if seen.poisoned is None:
-                seen.poisoned = First(self._now(), row, number, ts_ns, kind, times)
+            known = self.apart.setdefault(key, {})
+            subject: object = kind
+            if kind == _AGAIN_NAMED:
+                subject = (kind, mark)
+            ordinal = ordinal_of(known, subject)
+            if ordinal in seen.poisoned:
+                first, count, last = seen.poisoned[ordinal]
+                seen.poisoned[ordinal] = first, count + 1, max(last, number)
+            else:
+                first = First(self._now(), row, number, ts_ns, kind, times)
+                seen.poisoned[ordinal] = first, 1, number
         return 0
 
     @cython.cfunc

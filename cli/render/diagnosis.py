@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
-from amqpsniff.analysis.verdict import MAX_LEADS, SURE, gist, leading
+from amqpsniff.analysis.verdict import MAX_LEADS, SURE, and_others, gist, leading
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
@@ -113,9 +113,11 @@ def _what(case: Case, depth: int, layout: Layout) -> Words:
     if layout.narrow:
         return text
     detail = gist(case.first["detail"], 0)
+    if others := and_others(case.findings):
+        detail += f" ({others})"
     text.add(f"  {KINDS[case.code].title}").add(f": {detail}" if detail else "")
     details = len({gist(one.detail, 0) for one in case.findings}) if case.is_note else 1
-    return text.add(f" (the first of {count(details)})" if details > 1 else "")
+    return text.add(f" (the first of {count(details)})" if details > 1 and not others else "")
 
 
 def _details(

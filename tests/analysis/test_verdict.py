@@ -6,8 +6,8 @@ from typing import Any
 
 from amqpsniff.analysis.clients import MAX_NAME, Clients
 from amqpsniff.analysis.finding_tree import cases
-from amqpsniff.analysis.verdict import MAX_SENTENCES, Verdict, gist, verdict
-from amqpsniff.findings import KINDS, Finding
+from amqpsniff.analysis.verdict import MAX_SENTENCES, Verdict, and_others, gist, verdict
+from amqpsniff.findings import FURTHER, KINDS, Finding
 
 SOUND = {
     "lost_bytes": 0,
@@ -234,6 +234,18 @@ def test_five_sentences_at_most() -> None:
     assert "packet 1 of y.pcap" in str(
         judged(finding("publish-rejected", capture="y.pcap"), *findings[8:])
     )
+
+
+def test_others_of_the_first_connection_are_counted() -> None:
+    """Those whose details differ in more than numbers: what they are about is another thing."""
+    code, said = "channel-closed-by-broker", "404 no queue '{}'; answer to packet {}"
+    found = [finding(code, at, detail=said.format(name, at)) for at, name in enumerate("abca", 1)]
+    elsewhere = finding(code, 9, "b", detail=said.format("d", 9))
+    assert and_others([*found, elsewhere]) == "and 2 others"
+    assert str(judged(*found, elsewhere)).endswith("'a'; answer to packet 1; and 2 others.")
+    assert and_others(found[:2]) == "and 1 other"
+    assert and_others(found[:1]) == and_others([found[0], found[3], elsewhere]) == ""
+    assert and_others([*found, finding(code, 8, detail=FURTHER + "e")]) == "and many others"
 
 
 def test_only_the_first_clauses_of_a_detail_are_told() -> None:

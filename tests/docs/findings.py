@@ -28,9 +28,12 @@ BEGIN = """# Findings
 
 This page explains every finding: its evidence, advice and known false alarms. A finding is a
 problem of a capture or of the traffic in it, and a row of the
-[`findings` table](tables.md#findings), with a count for its connection and channel. Findings never
-stop the analysis. `amqpsniff diagnose` lists the findings of a capture; `amqpsniff explain CODE`
-prints an entry of this page.
+[`findings` table](tables.md#findings), with a count for its connection and channel. Where the
+detail is about a queue, an exchange, a routing key, a message with an id or a link, each of them
+has a row and a count of its own. After the first 20 of a connection the others share a row, whose
+detail begins with "further ones, first:". Elsewhere the detail is that of the first one counted.
+Findings never stop the analysis. `amqpsniff diagnose` lists the findings of a capture;
+`amqpsniff explain CODE` prints an entry of this page.
 
 The severity is `error`, `warning` or `info`. The confidence says what a finding rests on:
 

@@ -239,7 +239,7 @@ def _declared(times: int) -> str:
 
 
 def _polled(times: int) -> str:
-    return OPEN + "C1: queue.declare queue=q passive=1\n" * times
+    return OPEN + "@+400ms C1: queue.declare queue=q passive=1\n" * times
 
 
 def _gets(last: str) -> str:

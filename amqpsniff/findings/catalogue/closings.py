@@ -25,7 +25,8 @@ CLOSINGS = (
          "Deliveries that were not acknowledged go back to their queues; the client must open a "
          "new channel, or begin a new session.",
          "Passive declarations ask whether something exists, and 404 is then an ordinary answer: "
-         "it is not reported where the client declares the same successfully within 10 s.",
+         "it is not reported where the client declares the same successfully within 10 s. Else "
+         "the detail says that the declaration only looked; a summary calls it a failed look-up.",
          ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale",
           "queue-expired")),
     Kind("queue-expired", "error", "medium",

@@ -27,7 +27,7 @@ EFFICIENCY = (
          category="cost"),
     Kind("queue-length-polling", "info", "low",
          "A queue's length is polled with passive declarations",
-         "queue.declare with passive on the same queue more than once a second.",
+         "queue.declare with passive on the same queue more than once a second, for 3 s or longer.",
          "Read lengths from the broker's metrics instead.",
          "Monitoring agents.",
          category="cost"),

@@ -11,7 +11,8 @@ PUBLISHING = (
          "tx.select. In AMQP 1.0: a link whose messages were all sent settled.",
          "Use publisher confirms, in AMQP 1.0 unsettled transfers, for what must not be lost; "
          "without them a message that the broker never stored looks sent.",
-         "Some data may be lost by design: metrics, for instance.",
+         "Some data may be lost by design: metrics, for instance. Requests and answers of RPC: who "
+         "asks sees that nothing comes.",
          category="note"),
     Kind("message-unroutable", "error", "high",
          "A message was returned because no queue would take it",

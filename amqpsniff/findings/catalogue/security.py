@@ -59,7 +59,8 @@ SECURITY = (
          ("authentication-failed",)),
     Kind("operation-destructive", "info", "high",
          "Queues, exchanges, bindings or messages were deleted",
-         "queue.delete, queue.purge, exchange.delete, queue.unbind or exchange.unbind.",
+         "queue.delete, queue.purge, exchange.delete, queue.unbind or exchange.unbind, which the "
+         "broker did not refuse.",
          "Check that this user was meant to do so; if not, take the permission away.",
          "Migrations and tests; a client's own temporary queues.",
          category="note"),

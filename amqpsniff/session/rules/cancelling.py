@@ -64,9 +64,8 @@ def left(context: RuleContext) -> None:
             f"'{consumer.tag}' of {queue_text(consumer.queue)} after its basic.cancel, the first "
             f"in packet {entries[0].packet_number}, and were not settled in {duration(waited_ns)}"
         )
-        context.report(
-            "deliveries-after-cancel", detail, number=number, ts_ns=ts_ns, count=len(entries)
-        )
+        at: Any = {"number": number, "ts_ns": ts_ns, "count": len(entries)}
+        context.report("deliveries-after-cancel", detail, **at, subject=consumer.queue or "")
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -16,7 +16,13 @@ from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import deletion_of, judge_deleted, report_refused_login
 from amqpsniff.session.rules.context import Place, Rule, requires, where
-from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reply_text
+from amqpsniff.session.rules.format import (
+    in_packet,
+    number_of,
+    queue_text,
+    reply_text,
+    subject_of_text,
+)
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import rabbitmq_release, vhost_of
 from amqpsniff.session.rules.queues import Key, owner_words
@@ -129,7 +135,7 @@ def _channel_closed(context: RuleContext) -> None:
     code, text = context.frame.reply_code, context.channel.close_text or ""
     _note_failure(context, context.channel.close_text)
     if code == 406 and "user_id property set to" in text:
-        context.report("user-id-refused", objection(context))
+        context.report("user-id-refused", objection(context), subject=subject_of_text(text))
     elif is_exclusive(code, text):
         what = (objection(context), _queue_of(context, text), context.channel.number)
         contribute(context, judge_locked, client_of(context).key, *what, context.place)
@@ -150,7 +156,8 @@ def _closed_by_client(context: RuleContext) -> None:
     closed: Any = context.session if context.channel is None else context.channel
     objects = f"; it objects to {closed.close_method}" if closed.close_method else ""
     said = reply_text(code, closed.close_text)
-    context.report("closed-by-client", f"the client closed the {what}: {said}{objects}")
+    detail = f"the client closed the {what}: {said}{objects}"
+    context.report("closed-by-client", detail, subject=subject_of_text(said + objects))
     context.memory["failure"] = f"the client said {said}"
 
 
@@ -176,7 +183,8 @@ def judge_locked(
         count = len(others - {place.connection_id})
         more = f"this client has {number_of(count, 'other connection')} open" if count else ""
     detail = f"{objected}; {more}" if more else objected
-    report_at(context, place, "exclusive-queue-locked", detail, channel=channel)
+    about = objected if queue is None else queue[2]
+    report_at(context, place, "exclusive-queue-locked", detail, channel=channel, subject=about)
 
 
 def _opened(context: RuleContext) -> None:

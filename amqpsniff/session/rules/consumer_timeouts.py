@@ -16,7 +16,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, queue_text
-from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.links import leads_to, link_text
 from amqpsniff.session.rules.occasions import EXTENDED
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -109,7 +109,7 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
     early_ns = min(allowed_ns // EARLY_SHARE, LATE_NS)
     late: bool = -early_ns <= held_ns - allowed_ns <= LATE_NS
     if late:
-        context.report("consumer-timed-out", words)
+        context.report("consumer-timed-out", words, subject=consumer.queue or "")
     noted = context.memory.setdefault(HELD, {})
     key = (channel.number, channel.incarnation, consumer.tag)
     number = context.number or 0
@@ -152,7 +152,8 @@ def delivered(context: RuleContext) -> None:
     ]
     for one in (known, *(noted[key] for key in alike)):
         if not one.reported:
-            context.report("consumer-timed-out", one.words, number=one.number, ts_ns=one.ts_ns)
+            at: Any = {"number": one.number, "ts_ns": one.ts_ns}
+            context.report("consumer-timed-out", one.words, **at, subject=one.queue or "")
             _forget_cancelled(context, one.number)
     for key in alike:
         noted[key] = noted[key]._replace(reported=True)
@@ -163,7 +164,10 @@ def delivered(context: RuleContext) -> None:
             f"cancelled for its timeout, consumer '{tag}' got nothing for {duration(waited_ns)}, "
             f"until what it held was settled; packet {context.number} brings it deliveries again"
         )
-        context.report("consumer-starved-after-timeout", detail, until_ns=now_ns, **place)
+        context.report(
+            "consumer-starved-after-timeout", detail, until_ns=now_ns, **place,
+            subject=known.queue or "",
+        )  # fmt: skip
 
 
 def taken_back(context: RuleContext) -> None:
@@ -181,6 +185,7 @@ def taken_back(context: RuleContext) -> None:
         f"{number_of(held, 'delivery', 'deliveries')}{name}, the oldest in packet "
         f"{oldest.packet_number}, had not been settled for "
         f"{duration(context.ts_ns - oldest.ts_ns)} when the broker took them back",
+        subject=leads_to(oldest.consumer),
     )
 
 

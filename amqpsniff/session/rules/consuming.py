@@ -16,7 +16,7 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, 
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import deletion_words, queue_key
-from amqpsniff.session.rules.shared_state import apart, contribute, report_at
+from amqpsniff.session.rules.shared_state import contribute, report_at
 from amqpsniff.spec import SIDES
 from amqpsniff.units import duration
 
@@ -68,9 +68,8 @@ def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: s
     private = context.memory.get("exclusive", {})
     if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
         return
-    variant = apart(context, "read without acknowledging", queue)
     detail = f"{name} of queue '{queue}'{tag}"
-    context.report("automatic-acknowledgement", detail, variant=variant)
+    context.report("automatic-acknowledgement", detail, subject=queue)
 
 
 def consumed(context: RuleContext) -> None:
@@ -86,7 +85,8 @@ def consumed(context: RuleContext) -> None:
             later = f"{duration(context.ts_ns - ts_ns)} later, in packet {context.number}"
             detail = f"{what}, and the queue was consumed from again {later}"
             place = context.place_of(number, ts_ns)
-            report_at(context, place, INTERRUPTED, detail, channel=channel.number)
+            variant, detail = context.apart(INTERRUPTED, queue, detail)
+            report_at(context, place, INTERRUPTED, detail, channel=channel.number, variant=variant)
     cancelled[:] = [one for one in cancelled if queue and one[1] is not None and one[1] != queue]
     contribute(context, judge_consumed, client_of(context).host, queue, context.ts_ns)
 
@@ -203,10 +203,10 @@ def judge_lost(
     if (consumed.get((host, queue)) or 0) > about:
         if queue is not None:
             detail = f"{what}{gone}, and the queue was consumed from again"
-            report_at(context, place, INTERRUPTED, detail, channel=channel)
+            report_at(context, place, INTERRUPTED, detail, channel=channel, subject=queue)
         return
     detail = f"{what}{gone}, and nothing was consumed from it since"
-    report_at(context, place, "consumer-cancelled", detail, channel=channel)
+    report_at(context, place, "consumer-cancelled", detail, channel=channel, subject=queue or "")
 
 
 def _note(context: RuleContext, known: OrderedDict[Any, Any], key: Any, value: Any) -> None:

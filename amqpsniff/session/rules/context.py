@@ -13,12 +13,22 @@ from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
 
-from amqpsniff.findings import Finding
+from amqpsniff.findings import FURTHER, Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.occasions import PROVISIONAL
 
 MAX_PROVISIONAL = 64
 """Findings of one code foreseen of a connection: more channels that hang tell nothing new."""
+
+MAX_APART = 20
+"""Subjects (queues and the like) of a connection that have a finding of one code each: who reads on
+has seen enough, and a client may make up any number of names."""
+
+MAX_APART_CODES = 64
+"""Codes with subjects that a connection tells apart; a broker may make up reply codes."""
+
+APART = "subjects told apart"
+"""Name in `RuleContext.memory` and `RuleContext.shared` of the subjects that have findings."""
 
 
 class ProvisionalFinding(NamedTuple):
@@ -195,6 +205,27 @@ class RuleContext:
         forgotten = self.shared.setdefault("forgotten", {})
         forgotten[what] = forgotten.get(what, 0) + count
 
+    def apart(
+        self, code: str, subject: object, detail: str, variant: Any = None
+    ) -> tuple[Any, str]:
+        """The variant of a finding about a subject, and its detail.
+
+        The first `MAX_APART` subjects of a connection have findings of their own, the others one
+        together, whose detail says so.
+        """
+        groups = self.memory.setdefault(APART, {})
+        known = groups.get((code, variant))
+        if known is None:
+            known = {}
+            if len(groups) < MAX_APART_CODES:
+                groups[code, variant] = known
+        ordinal = ordinal_of(known, subject)
+        if ordinal == MAX_APART:
+            detail = FURTHER + detail
+        if not ordinal:
+            return variant, detail
+        return ordinal if variant is None else (variant, ordinal), detail
+
     def report(
         self,
         code: str,
@@ -204,19 +235,24 @@ class RuleContext:
         ts_ns: int | None = None,
         count: int = 1,
         last: int | None = None,
-        variant: int | None = None,
+        variant: Any = None,
         until_ns: int | None = None,
+        subject: object = None,
     ) -> None:
         """Raise a finding, at the event's packet, or at packet `number` of the time `ts_ns`.
 
         `count` and `last` (packet number) are for one that stands for many, `variant` for what is
-        not to be counted with others of its code on the channel. `until_ns`: see `Finding`.
+        not to be counted with others of its code on the channel. `subject` is what the detail is
+        about (a queue, an exchange, a link) where others may have the same: see `apart`.
+        `until_ns`: see `Finding`.
         """
         session: Session = self.session
         channel: Channel = self.channel
         log = self.log
         if log is None:
             return
+        if subject is not None:
+            variant, detail = self.apart(code, subject, detail, variant)
         at = self.number if number is None else number
         last = at if last is None else last
         time = self.ts_ns if number is None else ts_ns
@@ -250,7 +286,8 @@ class RuleContext:
         count: int = 1,
         last: int | None = None,
         absent: bool = True,
-        variant: int | None = None,
+        variant: Any = None,
+        subject: object = None,
     ) -> None:
         """Raise a finding of what goes on, at packet `number` of the time `ts_ns`.
 
@@ -274,6 +311,8 @@ class RuleContext:
                 noted[code, channel] = known._replace(quiet=False)
             return
         self.withdraw(code, channel)
+        if subject is not None:
+            variant, detail = self.apart(code, subject, detail, variant)
         if sum(one == code for one, _ in noted) >= MAX_PROVISIONAL:
             return
         capture = self.session.capture_at(ts_ns)
@@ -296,8 +335,9 @@ class RuleContext:
             del noted[code, channel]
             self.log.withdraw(known.key)
 
-    def again(self, code: str) -> bool:
-        """Count one more of a finding that was raised here before; False when none was.
+    def again(self, code: str, subject: object = None) -> bool:
+        """Count one more of a finding about a subject that was raised here before; False when none
+        was.
 
         For events that come often: the words of the finding are those of the first.
         """
@@ -306,7 +346,18 @@ class RuleContext:
             return False
         place = None if channel is None else channel.number
         connection_id = session.connection.name()[0]
-        return log.again(code, connection_id, None, place, 1, self.number)
+        variant = None if subject is None else self.apart(code, subject, "")[0]
+        return log.again(code, connection_id, None, place, 1, self.number, variant)
+
+
+def ordinal_of(known: dict[int, int], subject: object) -> int:
+    """Which of the subjects in `known` it is, from 0 on; `MAX_APART` for all after the first."""
+    key = hash(subject)
+    if key not in known:
+        if len(known) >= MAX_APART:
+            return MAX_APART
+        known[key] = len(known)
+    return known[key]
 
 
 def messages_of(session: Session) -> tuple[int, int]:

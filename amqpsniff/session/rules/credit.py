@@ -9,7 +9,7 @@ from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.links import is_service, link_text
+from amqpsniff.session.rules.links import is_service, leads_to, link_text
 from amqpsniff.session.rules.stuck_consumers import NEVER_ACKNOWLEDGED
 from amqpsniff.units import count, duration
 
@@ -69,6 +69,7 @@ def judge_link(context: RuleContext) -> None:
             number=link.first_number,
             ts_ns=link.first_ns,
             count=credit.over,
+            subject=leads_to(link),
         )
     if link.whole:
         _waited(context, link, now_ns)
@@ -76,10 +77,12 @@ def judge_link(context: RuleContext) -> None:
     if waited >= RENEWED_NS:
         detail = f"{link_text(link)}, attached for {duration(waited)}"
         number, ts_ns = link.attached_number, link.attached_ns
-        context.report("credit-never-given", detail, number=number, ts_ns=ts_ns)
+        context.report(
+            "credit-never-given", detail, number=number, ts_ns=ts_ns, subject=leads_to(link)
+        )
     context.withdraw("credit-not-renewed", context.channel)
     for code, detail, number, ts_ns in _stopped(context, link, now_ns):
-        context.report(code, detail, number=number, ts_ns=ts_ns)
+        context.report(code, detail, number=number, ts_ns=ts_ns, subject=leads_to(link))
 
 
 def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
@@ -90,7 +93,8 @@ def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
         if waited >= NEVER_NS and context.certain:
             detail = f"{link_text(link)} got no credit in {duration(waited)} after its attach"
             number, ts_ns = link.attached_number, link.attached_ns
-            context.report("credit-exhausted", detail, number=number, ts_ns=ts_ns)
+            at: Any = {"number": number, "ts_ns": ts_ns}
+            context.report("credit-exhausted", detail, **at, subject=leads_to(link))
         return
     spent = link.last_ns - link.first_ns
     if credit.waited_ns < max(WAITED_NS, WAITED_SHARE * spent) or not context.complete:
@@ -103,8 +107,8 @@ def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
         f"{duration(credit.waited_ns)} of {duration(spent)} in all and "
         f"{duration(credit.longest_ns)} at most; the most credit was {count(credit.most)}"
     )
-    number, ts_ns = credit.longest_number, credit.since_ns
-    context.report("credit-exhausted", detail, number=number, ts_ns=ts_ns, count=credit.waits)
+    at = {"number": credit.longest_number, "ts_ns": credit.since_ns, "count": credit.waits}
+    context.report("credit-exhausted", detail, **at, subject=leads_to(link))
 
 
 def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str, str, int, int]]:

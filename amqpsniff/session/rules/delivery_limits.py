@@ -152,14 +152,14 @@ def judge_held(
 
 def judge_limits(context: RuleContext) -> None:
     """capture-ends: queues whose messages came near the limit."""
-    for known in context.shared.pop("delivery counts", {}).values():
+    for key, known in context.shared.pop("delivery counts", {}).items():
         limit = known.default if known.limit is None else known.limit
         named = f"x-delivery-limit {limit}" + (", the default" if known.limit is None else "")
         if known.place is not None and 0 < limit <= known.most + NEAR:
             left = limit - known.most
             last = "this attempt is the last" if left <= 0 else f"{left} more is left after this"
             detail = f"{known.words} of {named}: {last}"
-            report_at(context, known.place, "delivery-limit-near", detail)
+            report_at(context, known.place, "delivery-limit-near", detail, subject=key)
         if limit > 0:
             enough = limit - NEAR
         else:
@@ -167,7 +167,7 @@ def judge_limits(context: RuleContext) -> None:
         if known.held_place is not None and known.held >= enough:
             detail = f"{known.neighbours}; {named}"
             place, count = known.held_place, known.held_count
-            report_at(context, place, "delivery-limit-bystander", detail, count)
+            report_at(context, place, "delivery-limit-bystander", detail, count, subject=key)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -6,17 +6,11 @@ from typing import Any, NamedTuple
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import MAX_APART, Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, reason_text
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S, interval, quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
-from amqpsniff.session.rules.shared_state import (
-    MAX_APART,
-    apart,
-    contribute,
-    open_channels,
-    report_at,
-)
+from amqpsniff.session.rules.shared_state import contribute, open_channels, report_at
 from amqpsniff.units import duration
 
 ROUND_TRIP_NS = 500_000_000
@@ -28,9 +22,6 @@ LATE = "published while blocked"
 
 _STOPS_KEPT = 64
 """Flows that stopped a client which are remembered for `credit.judge_windows`."""
-
-ALARMS = "alarms"
-"""Name in `RuleContext.memory` of the reasons of alarms: memory and disk are told apart."""
 
 UNSEEN = MAX_APART + 1
 """The variant of a block whose beginning was not captured."""
@@ -90,7 +81,7 @@ def _block(context: RuleContext, reason: str) -> None:
             context.number,
             context.ts_ns,
             absent=False,
-            variant=apart(context, ALARMS, reason),
+            subject=reason,
         )
     contribute(context, judge_blocked, context.session.connection.name()[0])
 
@@ -173,9 +164,9 @@ def _report_block(context: RuleContext, now: int | None, until: str) -> None:
             share = "all" if under_way == publishes else f"{under_way} of them"
             parts[-1] += f" ({share} in the first {duration(ROUND_TRIP_NS)})"
     place = context.place_of(number, since)
-    variant = apart(context, ALARMS, reason)
+    variant, detail = context.apart("connection-blocked", reason, ", ".join(parts))
     over_ns = None if hidden or until else now
-    contribute(context, judge_unblocked, ", ".join(parts), place, variant, over_ns)
+    contribute(context, judge_unblocked, detail, place, variant, over_ns)
 
 
 def judge_unblocked(

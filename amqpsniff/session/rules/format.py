@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from heapq import nsmallest
 from typing import Any
@@ -79,6 +80,14 @@ def reply_text(code: int | None, reason: str | None) -> str:
     known = reply_code(code)
     name = f" {known.name.upper().replace('-', '_')}" if known else ""
     return f"{code}{name}, {reason_text(reason)}"
+
+
+_IN_QUOTES_OR_NUMBER = re.compile(r"('[^']*')|\d+")
+
+
+def subject_of_text(text: str) -> str:
+    """What an error is about: its text without numbers but those in names."""
+    return _IN_QUOTES_OR_NUMBER.sub(r"\1", text)
 
 
 def packets_text(first: int, last: int) -> str:

@@ -371,7 +371,7 @@ def judge_requests(context: RuleContext) -> None:
             words = f"{number_of(count, 'request')} without an answer, {_named(what)}"
             if not first.awaited:
                 words += f"; one request in {FOLLOWED} is followed"
-            report_at(context, first.place, "rpc-unanswered", words, count, last)
+            report_at(context, first.place, "rpc-unanswered", words, count, last, subject=what)
     partly: dict[Any, list[_Request]] = {}
     for request in known.answered.values():
         if request.broadcast and known.complete and request.replies < request.receivers:
@@ -384,17 +384,18 @@ def judge_requests(context: RuleContext) -> None:
             f"{number_of(count, 'request')} that not all have answered, {_named(what)}: "
             f"{first.replies} of {first.receivers} did"
         )
-        report_at(context, first.place, "rpc-unanswered", words, count, last)
+        about = (*what, "partly")
+        report_at(context, first.place, "rpc-unanswered", words, count, last, subject=about)
     for what, (count, total, longest, place) in known.times.items():
         slow = total >= SLOW_NS * count or longest >= VERY_SLOW_NS
         if slow and known.complete:  # else an earlier answer may be missing
             words = f"{number_of(count, 'answer')} to {_named(what)}, after "
             words += f"{duration(total / count)} on average; the latest after {duration(longest)}"
-            report_at(context, place, "rpc-slow", words)
+            report_at(context, place, "rpc-slow", words, subject=what)
     for what, (count, place, last) in known.twice.items():
         if 2 * count <= known.times[what][0]:
             words = f"{number_of(count, 'request')} answered twice, {_named(what)}"
-            report_at(context, place, "rpc-answered-twice", words, count, last)
+            report_at(context, place, "rpc-answered-twice", words, count, last, subject=what)
 
 
 def _named(what: tuple[str | None, str | None]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
-from amqpsniff.session.rules.format import in_packet, names_text, number_of
+from amqpsniff.session.rules.format import in_packet, names_text, number_of, subject_of_text
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
 from amqpsniff.spec import SIDES
@@ -76,6 +76,19 @@ def link_text(link: Any, to: str | None = None) -> str:
     return f"{name} {'to' if link.sends else 'from'} '{address}'"
 
 
+def leads_to(link: Any, to: str | None = None) -> tuple[bool, str]:
+    """What tells links from others: where they lead (`to`: a message on it), in which direction.
+
+    Names are often made up for each link, so they count only where nothing else is known.
+    """
+    if link is None:
+        return False, to or ""
+    address = link.target if link.sends else link.source
+    if address is None and link.address is not None:
+        address = link.address.text
+    return bool(link.sends), to or address or link.name or ""
+
+
 def reason_of(condition: str | None, description: str | None) -> str:
     """An error in words: its condition and what is said of it."""
     words = " ".join((description or "").split())
@@ -107,9 +120,8 @@ def attached(context: RuleContext) -> None:
     ignored = (link.asked or frozenset()) - (link.given or frozenset())
     if link.given is not None and not link.sends and ignored:
         names = names_text(sorted(ignored))
-        context.report(
-            "filter-ignored", f"{link_text(link)}: {names} is not in the broker's answer"
-        )
+        detail = f"{link_text(link)}: {names} is not in the broker's answer"
+        context.report("filter-ignored", detail, subject=(leads_to(link), names))
     address = link.address
     if address is not None and address.deprecated and rabbitmq_release(context) >= (4, 0):
         client = (client_of(context).host, client_of(context).application)
@@ -140,7 +152,7 @@ def detached(context: RuleContext) -> None:
         return
     if context.facts["side"] != SERVER:
         if link.closed_by == SIDES[CLIENT]:
-            closed_by_client(context, link_text(link), condition, description)
+            closed_by_client(context, link_text(link), condition, description, leads_to(link))
         return
     said = f"{link_text(link)}: {reason_of(condition, description)}"
     code = _code_of(context, link, condition, description)
@@ -148,7 +160,7 @@ def detached(context: RuleContext) -> None:
     if code == "message-too-large":
         report_too_large(context, said + _held(link))
     else:
-        context.report(code, said + _held(link))
+        context.report(code, said + _held(link), subject=(leads_to(link), condition))
     if code == "link-refused":
         context.memory["link refused"] = (*place_of(context), context.ts_ns)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
@@ -187,12 +199,17 @@ def _held(link: Any) -> str:
 
 
 def closed_by_client(
-    context: RuleContext, what: str, condition: str, description: str | None
+    context: RuleContext,
+    what: str,
+    condition: str,
+    description: str | None,
+    subject: object = "",
 ) -> None:
     """Report that the client closed something with an error, unless it was told to."""
     if condition not in FORCED:
         said = reason_of(condition, description)
-        context.report("closed-by-client", f"the client closed {what}: {said}")
+        detail = f"the client closed {what}: {said}"
+        context.report("closed-by-client", detail, subject=(subject, subject_of_text(said)))
         context.memory["failure"] = f"the client said {said}"
 
 
@@ -228,11 +245,12 @@ def judge_loop(
     times = loop.times
     spread_ns = max(times) - min(times)
     if loop.reported:
-        report_at(context, here, "link-reattach-loop", said, channel=channel)
+        report_at(context, here, "link-reattach-loop", said, channel=channel, subject=key)
     elif len(times) == LOOP and spread_ns <= LOOP_NS:
         loop.reported = True
         detail = f"{count(LOOP)} times in {duration(spread_ns)}: {said}"
-        report_at(context, here, "link-reattach-loop", detail, LOOP, channel=channel)
+        about: Any = {"channel": channel, "subject": key}
+        report_at(context, here, "link-reattach-loop", detail, LOOP, **about)
 
 
 def taken(context: RuleContext) -> None:
@@ -291,7 +309,7 @@ def session_ended(context: RuleContext) -> None:
     if code == "message-too-large":
         report_too_large(context, detail)
     else:
-        context.report(code, detail)
+        context.report(code, detail, subject=subject_of_text(said))
 
 
 def _just_refused(context: RuleContext) -> bool:

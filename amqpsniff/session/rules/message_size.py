@@ -12,11 +12,7 @@ from amqpsniff.session.rules.format import exchange_text, name_at, number_of, qu
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import BUSY, LARGE_HEADERS_BYTES
 from amqpsniff.session.rules.peers import handshake
-from amqpsniff.session.rules.shared_state import (
-    apart,
-    exchanges_of,
-    open_channels,
-)
+from amqpsniff.session.rules.shared_state import exchanges_of, open_channels
 from amqpsniff.units import octets
 
 REFUSED_BYTES = 16 << 20
@@ -50,10 +46,11 @@ def judge_large(context: RuleContext) -> None:
     """large: a body of more than 1 MiB."""
     rows, row = context.facts["rows"], context.facts["row"]
     size = rows.body_size.at(row)
-    detail = f"a body of {octets(size)} {_place(context)}"
+    place = _place(context)
+    detail = f"a body of {octets(size)} {place}"
     if size > REFUSED_BYTES:
         detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
-    context.report("message-oversized", detail)
+    context.report("message-oversized", detail, subject=place)
 
 
 def judge_headers(context: RuleContext) -> None:
@@ -71,11 +68,10 @@ def judge_headers(context: RuleContext) -> None:
         )
         detail = f"headers of about {octets(size)} {_place(context)}, {octets(most)} of it '{name}'"
         room = f"; a frame holds {octets(frame_max)}" if frame_max else ""
-        variant = apart(context, "large headers", name)
-        context.report("headers-near-frame-limit", detail + room, variant=variant)
+        context.report("headers-near-frame-limit", detail + room, subject=name)
     elif size > LARGE_HEADERS_BYTES:
-        detail = f"headers of about {octets(size)} {_place(context)}"
-        context.report("overhead-high", detail)
+        place = _place(context)
+        context.report("overhead-high", f"headers of about {octets(size)} {place}", subject=place)
 
 
 def _place(context: RuleContext) -> str:

@@ -9,12 +9,14 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import DEEP, MANY_ENTRIES_BYTES, NESTED
 
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.method_layout import NO_WAIT
+from amqpsniff.session.codes import SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
-from amqpsniff.session.rules.context import Rule, where
+from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, route
 from amqpsniff.session.rules.peers import client_of, handshake
-from amqpsniff.session.rules.shared_state import apart
+from amqpsniff.spec import SIDES
 from amqpsniff.units import octets
 
 MANY_ENTRIES = 10_000
@@ -34,6 +36,13 @@ _DELETED = {
     "queue.unbind": "unbound queue",
     "exchange.unbind": "unbound exchange",
 }
+
+DELETIONS = "deletions asked for"
+"""Name in `RuleContext.memory` of those that the broker has not answered, by channel: the method,
+packet, time and name of each."""
+
+MAX_ASKED = 100
+"""Deletions of one channel that wait for an answer; clients wait for each."""
 
 _WITH_TABLES = (
     "connection.start",
@@ -61,11 +70,40 @@ def _deletes(context: RuleContext) -> None:
         return
     name = name or channel.last_queue
     if not str(name).startswith(_OWN):
-        named = f"'{name}'" if name else "(its name is not known)"
-        what = f"{_DELETED[context.frame.name]} {named}"
-        variant = apart(context, "deleted names", what)
-        detail = f"{client_of(context).words} {what}"
-        context.report("operation-destructive", detail, variant=variant)
+        what = f"'{name}'" if name else "(its name is not known)"
+        one = (context.frame.name, context.number, context.ts_ns, what)
+        asked = context.memory.setdefault(DELETIONS, {}).setdefault(channel.number, [])
+        if context.frame.flags & NO_WAIT or len(asked) >= MAX_ASKED:
+            _report_deletion(context, *one)
+        else:
+            asked.append(one)
+
+
+@requires(DELETIONS)
+def _deleted(context: RuleContext) -> None:
+    """The broker did what the oldest deletion of the channel asks for."""
+    asked = context.memory[DELETIONS].get(context.channel.number)
+    if asked and f"{asked[0][0]}-ok" == context.frame.name:
+        _report_deletion(context, *asked.pop(0))
+
+
+@requires(DELETIONS)
+def _not_answered(context: RuleContext) -> None:
+    """channel-ends: deletions without an answer; one that the broker closed for was refused."""
+    channel, session = context.channel, context.session
+    refused = {one.close_method for one in (channel, session) if one.closed_by == SIDES[SERVER]}
+    for name, *one in context.memory[DELETIONS].pop(channel.number, ()):
+        if name in refused:
+            break
+        _report_deletion(context, name, *one, how="; no answer was captured")
+
+
+def _report_deletion(
+    context: RuleContext, name: str, number: int, ts_ns: int | None, what: str, how: str = ""
+) -> None:
+    detail = f"{client_of(context).words} {_DELETED[name]} {what}{how}"
+    at: Any = {"number": number, "ts_ns": ts_ns}
+    context.report("operation-destructive", detail, **at, subject=(name, what))
 
 
 @where(NESTED)
@@ -130,10 +168,12 @@ def _opens(context: RuleContext) -> None:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(_DELETED, (_deletes,)),
+    **dict.fromkeys((f"{name}-ok" for name in _DELETED), (_deleted,)),
     **dict.fromkeys(_WITH_TABLES, (_declares,)),
     "queue.unbind": (_deletes, _declares),
     "exchange.unbind": (_deletes, _declares),
     "large-headers": (_has_headers,),
     "large": (_large,),
     "channel-begins": (_opens,),
+    "channel-ends": (_not_answered,),
 }

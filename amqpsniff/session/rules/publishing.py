@@ -70,21 +70,22 @@ def returned(context: RuleContext) -> None:
     published = f", published in packet {entry.packet_number}" if entry else ""
     confirms = "; the confirm that follows does not mean success"
     confirming = context.channel.mode == "confirm"
-    context.report("message-unroutable", where + published + (confirms if confirming else ""))
+    detail = where + published + (confirms if confirming else "")
+    context.report("message-unroutable", detail, subject=(exchange, key))
 
 
 def rejected(context: RuleContext) -> None:
     """The broker refused a publish."""
     entry = context.facts["entry"]
     _not_taken(context, entry)
-    if context.again("publish-rejected"):
-        return
     names = _route_of(entry)
+    if context.again("publish-rejected", names or ()):
+        return
     where = ""
     if names is not None:
         where = f" to {route(*names) if names[1] else exchange_text(names[0])}"
     detail = f"publish {entry.number} of the channel{in_packet(entry.packet_number)}{where}"
-    context.report("publish-rejected", detail + _limits_on(context, names))
+    context.report("publish-rejected", detail + _limits_on(context, names), subject=names or ())
 
 
 def _route_of(entry: Any) -> tuple[str, str] | None:
@@ -162,7 +163,8 @@ def unprotected(context: RuleContext) -> None:
     known = context.log.find(code, context.session.connection.name()[0], channel.number)
     if known is not None:  # of every channel of that number
         packets = packets_text(known.packet_number, known.last_packet_number)
-        known.detail = f"{number_of(known.count, 'message')} in {packets}"
+        messages = number_of(known.count, "message")
+        known.detail = f"{messages} on channel {channel.number}, in {packets}"
 
 
 def unconfirmed(channel: Any) -> list[Any]:
@@ -278,8 +280,8 @@ def _late_text(context: RuleContext) -> str:
         return ""
     least = AT_LEAST * (context.channel.times.bounds > 0)
     return (
-        f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer, the longest "
-        f"{least}{duration(longest_ns)}{round_trip_text(context.session, longest_ns)}: "
+        f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer, the "
+        f"longest {least}{duration(longest_ns)}{round_trip_text(context.session, longest_ns)}: "
         f"{least}{duration(late.waited_ns)} of {duration(spent_ns)} were spent waiting for them"
     )
 

@@ -14,7 +14,7 @@ from amqpsniff.session.codes import SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
-from amqpsniff.session.rules.format import name_at, reply_text, route
+from amqpsniff.session.rules.format import in_packet, name_at, reply_text, route, subject_of_text
 from amqpsniff.session.rules.occasions import BY_BROKER, PASSIVE
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
@@ -35,6 +35,8 @@ DECLARED_NS = 10 * SECOND_NS
 ASKED = "passive declarations"
 """Name in `RuleContext.memory` of the last one of each channel: its packet and what it asks."""
 
+CLOSED = "channel-closed-by-broker"
+
 REFUSED = "passive declarations refused"
 """Name in `RuleContext.memory` of a `Probe` for each thing that was not there."""
 
@@ -45,8 +47,10 @@ class Probe:
     `declared`: packet of the last declaration of it since.
     """
 
-    def __init__(self, context: RuleContext, detail: str, variant: int | None) -> None:
-        self.detail, self.variant = detail, variant
+    def __init__(
+        self, context: RuleContext, detail: str, variant: int | None, subject: str
+    ) -> None:
+        self.detail, self.variant, self.subject = detail, variant, subject
         self.channel = context.channel
         self.number, self.ts_ns = context.number, context.ts_ns
         self.declared: int | None = None
@@ -62,28 +66,31 @@ def closed(context: RuleContext) -> None:
     code, text, method = read_reason(context.frame.arguments_json)
     if code is None or code < FIRST_ERROR_CODE:
         return
-    said = reply_text(code, text) + _request(context.channel, method)
+    asked = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
+    passive = asked[0] == context.channel.blamed_packet_number is not None
+    said = reply_text(code, text) + _request(context.channel, method, passive)
+    subject = subject_of_text(text or "")
     text = text or ""
     if code == _FAILED and "inequivalent arg" in text:
-        context.report("declaration-mismatch", said)
+        context.report("declaration-mismatch", said, subject=subject)
     elif code == _FAILED and "acknowledgement" in text and "timed out" in text:
         _report_timeout(context, text, said)
     elif code == _FAILED and "message size" in text and "larger than" in text:
         context.report("message-too-large", said)
     elif not _named_elsewhere(context.channel, code, text):
         what, variant = remedy(code, text)
-        asked = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
-        if code == _MISSING and asked[0] == context.channel.blamed_packet_number is not None:
-            _refuse(context, asked[1], said + what, variant)
+        if code == _MISSING and passive:
+            _refuse(context, asked[1], Probe(context, said + what, variant, subject))
         else:
-            context.report("channel-closed-by-broker", said + what, variant=variant)
+            context.report(CLOSED, said + what, variant=variant, subject=subject)
 
 
 @where(PASSIVE)
 def asks(context: RuleContext) -> None:
     """queue.declare, exchange.declare: note what is asked for."""
     subject = subject_of(context.frame)
-    if context.frame.side != SERVER and subject[1]:
+    passive = b'"passive":true' in (context.frame.arguments_json or b"")
+    if context.frame.side != SERVER and passive and subject[1]:
         asked = context.memory.setdefault(ASKED, {})
         drop(context, asked, context.channel.number)
         remember(context, asked, context.channel.number, (context.number, subject))
@@ -125,33 +132,30 @@ def judge_refused(context: RuleContext) -> None:
         _report_refused(context, subject)
 
 
-def _refuse(
-    context: RuleContext, subject: tuple[str, str | None], said: str, variant: int | None
-) -> None:
+def _refuse(context: RuleContext, subject: tuple[str, str | None], probe: Probe) -> None:
     """Something that a client asks for is not there: wait for it to make it."""
     refused = context.memory.setdefault(REFUSED, {})
     if subject in refused:
         _report_refused(context, subject)
-    if remember(context, refused, subject, Probe(context, said, variant)) is None:
-        context.report("channel-closed-by-broker", said, variant=variant)
+    about: Any = {"variant": probe.variant, "subject": probe.subject}
+    if remember(context, refused, subject, probe) is None:
+        context.report(CLOSED, probe.detail, **about)
         return
     number, ts_ns = context.number, context.ts_ns
-    context.report_provisional(
-        "channel-closed-by-broker", said, number, ts_ns, absent=False, variant=variant
-    )
+    context.report_provisional(CLOSED, probe.detail, number, ts_ns, absent=False, **about)
 
 
 def _report_refused(context: RuleContext, subject: tuple[str, str | None]) -> None:
     probe = drop(context, context.memory[REFUSED], subject)
     before, context.channel = context.channel, probe.channel
-    place = {"number": probe.number, "ts_ns": probe.ts_ns}
-    context.report("channel-closed-by-broker", probe.detail, variant=probe.variant, **place)
+    about: Any = {"variant": probe.variant, "subject": probe.subject}
+    context.report(CLOSED, probe.detail, number=probe.number, ts_ns=probe.ts_ns, **about)
     context.channel = before
 
 
 def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
     probe = drop(context, context.memory[REFUSED], subject)
-    context.withdraw("channel-closed-by-broker", probe.channel)
+    context.withdraw(CLOSED, probe.channel)
     if context.memory.get("failure") == reply_text(_MISSING, probe.channel.close_text):
         del context.memory["failure"]
 
@@ -163,10 +167,13 @@ def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
 
 
-def _request(channel: Any, method: str | None) -> str:
+def _request(channel: Any, method: str | None, passive: bool) -> str:
     """What the broker objects to, in words: the request that waited, or the last publish."""
     if method is None:
         return ""
+    if passive:
+        packet = in_packet(channel.blamed_packet_number)
+        return f"; answer to a passive {method}{packet}, which only looks whether it is there"
     if channel.blamed_packet_number is not None:
         return f"; answer to {method} in packet {channel.blamed_packet_number}"
     if method == "basic.publish" and channel.times.last_publish_number:
@@ -187,9 +194,11 @@ def _report_timeout(context: RuleContext, text: str, said: str) -> None:
             f"406 for an acknowledgement that timed out, but nothing was outstanding and {longest}"
         )
         what += ": what the broker says is not so; "
-        context.report("channel-closed-by-broker", what + said, variant=_FAILED)
+        context.report(CLOSED, what + said, variant=_FAILED)
     else:
-        context.report("acknowledgement-timeout", _oldest(context, entry) + said)
+        consumer = None if entry is None else entry.consumer
+        queue = "" if consumer is None else consumer.queue or ""
+        context.report("acknowledgement-timeout", _oldest(context, entry) + said, subject=queue)
 
 
 def _oldest(context: RuleContext, entry: Any) -> str:
@@ -205,12 +214,12 @@ def _oldest(context: RuleContext, entry: Any) -> str:
 def published_afterwards(context: RuleContext) -> None:
     """A publish that the broker will drop."""
     ended = _ended_before(context) if context.complete else ""
-    if not ended or context.again("publishes-discarded"):
+    if not ended:
         return
     frames, row = context.facts["frames"], context.facts["row"]
     where = route(name_at(frames, "exchange", row), name_at(frames, "routing_key", row))
     detail = f"to {where}, sent after the broker's {ended}, and dropped"
-    context.report("publishes-discarded", detail)
+    context.report("publishes-discarded", detail, subject=detail)
 
 
 def _ended_before(context: RuleContext) -> str:

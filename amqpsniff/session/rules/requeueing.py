@@ -153,7 +153,7 @@ def redelivered(context: RuleContext) -> None:
     counted = _DELIVERY_COUNT.search(headers) if headers.find(b"x-delivery-count") > 0 else None
     if counted and (times := int(counted[1]) + 1) >= POISON_DELIVERIES:
         if not _sight(context, COUNTED, times):
-            _poison(context, COUNTED, times)
+            _poison(context, COUNTED, times, COUNTED)
     if rows.message_id.has(row):
         octets = rows.message_id.bytes_of(row)
         queue, routing_key = name_at(rows, "queue", row), name_at(rows, "routing_key", row)
@@ -161,7 +161,7 @@ def redelivered(context: RuleContext) -> None:
         times = _times_dead(_deaths(headers)) if headers.find(b'"x-death"') >= 0 else 0
         key = f"{where}\0{times}" if times else where, octets
         if not _sight(context, AGAIN_NAMED, 0, *key):
-            _poison(context, AGAIN_NAMED, _returns(context).come_again(key), octets)
+            _poison(context, AGAIN_NAMED, _returns(context).come_again(key), key, octets)
     elif entry is not None and not _sight(context, AGAIN, entry.mark, _queue(entry)):
         outstanding = context.memory.setdefault("redelivered", {})
         _returns(context).come_again_alike(_alike(entry), outstanding, _place(entry))
@@ -173,7 +173,7 @@ def requeued(context: RuleContext) -> None:
     if not _sight(context, PUT_BACK, entry.mark, _queue(entry)):
         outstanding = context.memory.get("redelivered", {})
         times = _returns(context).put_back(_alike(entry), outstanding, _place(entry))
-        _poison(context, PUT_BACK, times)
+        _poison(context, PUT_BACK, times, PUT_BACK)
     _storm(context)
 
 
@@ -193,11 +193,14 @@ def _returns(context: RuleContext) -> RequeueHistory:
     return returns
 
 
-def _poison(context: RuleContext, kind: int, times: int, message_id: bytes | None = None) -> None:
-    if times and not context.again(POISON):
+def _poison(
+    context: RuleContext, kind: int, times: int, subject: object, message_id: bytes | None = None
+) -> None:
+    """Report a message that came too often: each that has an id, the others of a sign together."""
+    if times and not context.again(POISON, subject):
         entry = context.facts["entry"]
         detail = poison_words(kind, times, _tag(entry), _queue(entry), message_id)
-        context.report(POISON, detail)
+        context.report(POISON, detail, subject=subject)
 
 
 def poison_words(
@@ -207,7 +210,8 @@ def poison_words(
     place = f" from queue '{queue}'" if queue else ""
     what = "a delivery" if tag is None else f"delivery {tag}{place}"
     known_by = _KNOWN_BY[kind] or f"message-id '{(message_id or b'').decode(errors='replace')}'"
-    return f"{what} brings the same message, by {known_by}, for the {_nth(times)} time"
+    first = "" if kind == AGAIN_NAMED else "first, "
+    return f"{first}{what} brings the same message, by {known_by}, for the {_nth(times)} time"
 
 
 def _nth(number: int) -> str:
@@ -299,7 +303,7 @@ def _judge(context: RuleContext, window: tuple[int, int, int, int, int], now: in
         names = queues_of(channel)
         where = f" (from {names})" if names else ""
         detail = f"{back} of {delivered} deliveries put back in {spent}{where}"
-        context.report("requeue-storm", detail)
+        context.report("requeue-storm", detail, subject=names)
 
 
 # circles
@@ -364,7 +368,7 @@ def _go_round(context: RuleContext, rounds: int, queue: str) -> None:
     if circle.told or rounds >= MANY_ROUNDS:
         count = 1 if circle.told else circle.count
         place = {"number": circle.number, "ts_ns": circle.ts_ns, "last": circle.last}
-        context.report("dead-letter-cycle", circle.detail, count=count, **place)
+        context.report("dead-letter-cycle", circle.detail, count=count, subject=queue, **place)
         circle.told = True
 
 
@@ -394,11 +398,12 @@ def judge_circle(
 
 def judge_circles(context: RuleContext) -> None:
     """capture-ends: messages that go round, unless programs give up after some rounds."""
-    for rows in context.shared.get(CIRCLES, {}).values():
-        if not _gives_up(rows):
-            for _, _, (detail, count, last, channel), place in rows:
-                if count:
-                    report_at(context, place, "dead-letter-cycle", detail, count, last, channel)
+    for (*_, queue), rows in context.shared.get(CIRCLES, {}).items():
+        for _, _, (detail, count, last, channel), place in () if _gives_up(rows) else rows:
+            if count:
+                report_at(
+                    context, place, "dead-letter-cycle", detail, count, last, channel, subject=queue
+                )
 
 
 def _gives_up(rows: Any) -> bool:

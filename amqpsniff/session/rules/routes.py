@@ -665,7 +665,8 @@ def judge_unbound(context: RuleContext, published: Iterable[_Shown]) -> None:
             else f"{number_of(count, 'message')} to {exchange_text(exchange)}, which the capture "
             f"shows to be declared and never bound, delivered to nobody"
         )
-        report_at(context, first.place, "publishes-unbound", detail, count, last)
+        about = (*at, exchange)
+        report_at(context, first.place, "publishes-unbound", detail, count, last, subject=about)
 
 
 def _has_no_queue(
@@ -706,7 +707,8 @@ def judge_unmatched(context: RuleContext, published: Iterable[_Shown]) -> None:
             + (f" and {len(reached[1]) - 1} more" if len(reached[1]) > 1 else "")
             + ", where a consumer waited"
         )
-        report_at(context, first.place, "publishes-unbound", detail, count, last)
+        about = (*where, exchange, key)
+        report_at(context, first.place, "publishes-unbound", detail, count, last, subject=about)
 
 
 def judge_deleted(context: RuleContext, published: Mapping[Any, list[Any]]) -> None:
@@ -761,7 +763,8 @@ def _report_deleted(
     first, place = extent([one for _, _, one in after])[0].place, last.last_place
     if (first.ts_ns or 0) > ts_ns:
         place = first
-    report_at(context, place, "publishes-after-deletion", detail, count, last.last_number)
+    many = (count, last.last_number)
+    report_at(context, place, "publishes-after-deletion", detail, *many, subject=queue)
 
 
 def judge_stopped(
@@ -791,7 +794,8 @@ def judge_stopped(
         f"{in_packet(one.last_number)}, and none in the {duration(quiet_ns)} after, in which "
         f"{count} or more were published with the same exchange and routing key{one.held}"
     )
-    report_at(context, one.place, "deliveries-stopped", detail, channel=one.channel)
+    about = one.queue or one.words
+    report_at(context, one.place, "deliveries-stopped", detail, channel=one.channel, subject=about)
 
 
 def judge_idle(
@@ -819,7 +823,7 @@ def judge_idle(
             f"more messages were published for that queue"
         )
         if not queue.startswith(OF_BROKER):
-            report_at(context, here, "deliveries-stopped", detail, channel=channel)
+            report_at(context, here, "deliveries-stopped", detail, channel=channel, subject=queue)
 
 
 def judge_limited(
@@ -845,7 +849,8 @@ def judge_limited(
         f"{number_of(came, 'message')} for it and {number_of(taken, 'message')} came to consumers: "
         f"{came - taken - most} or more are gone"
     )
-    report_at(context, first.place, "messages-dropped", detail, came - taken - most, last)
+    many = (came - taken - most, last)
+    report_at(context, first.place, "messages-dropped", detail, *many, subject=queue)
 
 
 def judge_unreceived(

@@ -18,6 +18,7 @@ from amqpsniff.session.rules.links import (
     TOO_LARGE,
     TOO_LARGE_SENT,
     is_service,
+    leads_to,
     link_text,
     open_links,
     place_of,
@@ -69,6 +70,7 @@ def not_taken(context: RuleContext) -> None:
     state, link = transferred.outcome, transferred.link
     error = reason_of(transferred.condition, transferred.description)
     error = f": {error}" if transferred.condition else ""
+    subject = (leads_to(link, transferred.address), transferred.condition)
     to_coordinator = (transferred.condition or "").startswith(_TRANSACTION)
     if to_coordinator or (link is not None and link.coordinator):
         if state == _REJECTED:
@@ -77,12 +79,12 @@ def not_taken(context: RuleContext) -> None:
         if transferred.condition == TOO_LARGE:
             report_too_large(context, f"{_what(transferred)}{error}")
         else:
-            context.report("publish-rejected", f"{_what(transferred)}{error}")
+            context.report("publish-rejected", f"{_what(transferred)}{error}", subject=subject)
     elif state == _RELEASED and rabbitmq_release(context) >= (4, 0):
-        context.report("message-unroutable", f"{_what(transferred)} was released")
+        context.report("message-unroutable", f"{_what(transferred)} was released", subject=subject)
     elif state in (_RELEASED, _MODIFIED):
         word = "released" if state == _RELEASED else "modified"
-        context.report("publish-released", f"{_what(transferred)} was {word}")
+        context.report("publish-released", f"{_what(transferred)} was {word}", subject=subject)
 
 
 def refused(context: RuleContext) -> None:
@@ -91,7 +93,10 @@ def refused(context: RuleContext) -> None:
     if found.condition in _LOCKS:
         name = "" if link is None else f" of {link_text(link)}"
         said = reason_of(found.condition, found.description)
-        context.report("message-lock-lost", f"delivery {found.first}{name}: {said}")
+        subject = (leads_to(link), found.condition)
+        context.report(
+            "message-lock-lost", f"delivery {found.first}{name}: {said}", subject=subject
+        )
 
 
 def aborted(context: RuleContext) -> None:
@@ -99,7 +104,8 @@ def aborted(context: RuleContext) -> None:
     link = context.facts["link"]
     name = "" if link is None else f"on {link_text(link)}"
     side = "the client" if context.facts["side"] == CLIENT else "the broker"
-    context.report("delivery-aborted", f"{side} gave up a message {name}".rstrip())
+    detail = f"{side} gave up a message {name}".rstrip()
+    context.report("delivery-aborted", detail, subject=leads_to(link))
 
 
 def too_large(context: RuleContext) -> None:
@@ -130,7 +136,7 @@ def come_again(context: RuleContext) -> None:
     link = facts["link"]
     name = "" if link is None else f" of {link_text(link)}"
     detail = f"a message{name} came for the {failed + 1}th time, by its delivery-count"
-    context.report(POISON, detail)
+    context.report(POISON, detail, variant="by its count", subject=leads_to(link))
 
 
 def left(context: RuleContext) -> None:
@@ -145,10 +151,8 @@ def left(context: RuleContext) -> None:
             first, last = said[0].entry.packet_number, said[-1].entry.packet_number
             name = "of a link" if link is None else f"of {link_text(link)}"
             detail = f"{len(said)} deliveries {name} in {packets_text(first, last)}"
-            ts_ns = said[0].entry.ts_ns
-            context.report(
-                "outcome-not-settled", detail, number=first, ts_ns=ts_ns, count=len(said)
-            )
+            at: Any = {"number": first, "ts_ns": said[0].entry.ts_ns, "count": len(said)}
+            context.report("outcome-not-settled", detail, **at, subject=leads_to(link))
         open_ones = [one for one in some if not one.state]
         if open_ones and closed_by and not is_service(link):
             _in_doubt(context, side, link, open_ones, closed_by)
@@ -165,7 +169,8 @@ def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], close
     conversation = context.session.connection.conversation
     number = context.number or conversation.last_packet_number
     ts_ns = context.ts_ns or conversation.end_ns
-    context.report(code, detail, number=number, ts_ns=ts_ns, count=len(some))
+    at: Any = {"number": number, "ts_ns": ts_ns, "count": len(some)}
+    context.report(code, detail, **at, subject=leads_to(link))
 
 
 @where(PUBLISHED | DELIVERED)
@@ -179,8 +184,8 @@ def presettled(context: RuleContext) -> None:
     code = "publishes-unprotected" if link.sends else "automatic-acknowledgement"
     what = number_of(link.presettled, "message")
     detail = f"{what} of {link_text(link)} were sent settled"
-    number, ts_ns = link.first_number, link.first_ns
-    context.report(code, detail, number=number, ts_ns=ts_ns, count=link.presettled)
+    at: Any = {"number": link.first_number, "ts_ns": link.first_ns, "count": link.presettled}
+    context.report(code, detail, **at, subject=leads_to(link))
 
 
 def _received(link: Any) -> int:

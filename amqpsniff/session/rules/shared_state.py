@@ -21,8 +21,16 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import ANYTHING
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
+from amqpsniff.findings import FURTHER
 from amqpsniff.findings.records import Order, order_of
-from amqpsniff.session.rules.context import Place, Rule, requires
+from amqpsniff.session.rules.context import (
+    APART,
+    MAX_APART,
+    Place,
+    Rule,
+    ordinal_of,
+    requires,
+)
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
 MAX_NAMES = 1_000
@@ -32,10 +40,6 @@ may make up any number of them."""
 MAX_OF_ALL_NAMES = 100_000
 """The same over all connections that are open: some 500 bytes each. Without it 2,000 connections
 that declare 1,000 queues each took 1 GB."""
-
-
-MAX_APART = 20
-"""Queues and the like of a connection that have a finding each: who reads on has seen enough."""
 
 
 def open_channels(session: Any) -> Iterator[Any]:
@@ -62,16 +66,6 @@ def drop(context: RuleContext, memory: dict[Any, Any], key: Any) -> Any:
     if known is not None and "names" in context.memory:  # else they were counted off at once
         _count(context, -1)
     return known
-
-
-def apart(context: RuleContext, name: str, key: Any) -> int | None:
-    """The variant of a finding that tells a key from others on its channel: the first
-    `MAX_APART` keys of a connection have findings of their own, the others one together.
-    """
-    known = context.memory.setdefault(name, {})
-    if key not in known and len(known) < MAX_APART:
-        known[key] = len(known)
-    return known.get(key, MAX_APART) or None
 
 
 def _count(context: RuleContext, more: int) -> None:
@@ -160,14 +154,25 @@ def report_at(
     count: int = 1,
     last: int | None = None,
     channel: int | None = None,
-    variant: int | None = None,
+    variant: Any = None,
     cause: Sequence[Any] = (None, None),
+    subject: object = None,
 ) -> None:
     """Raise a finding about the connection of a place; see `RuleContext.report`.
 
     `cause` is the code and the packet of a finding about another connection that brought it about.
+    A `subject` is for judges of many: their variants are not those of rules about a connection.
     """
     log = context.log
+    if subject is not None:
+        groups = context.shared.setdefault(APART, {})
+        known = groups.get((code, place.connection_id))
+        if known is None:
+            known = {}
+            if len(groups) < MAX_KEPT:
+                groups[code, place.connection_id] = known
+        variant = -1 - ordinal_of(known, subject)
+        detail = detail if variant >= -MAX_APART else FURTHER + detail
     end = last or place.packet_number
     if not log.again(code, place.connection_id, place.capture, channel, count, end, variant):
         log.add(

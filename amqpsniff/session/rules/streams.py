@@ -81,7 +81,7 @@ def note_offset(context: RuleContext, text: str) -> None:
     if offset - reader.last > MISSING and not reader.filtered and context.certain:
         missing = number_of(offset - reader.last - 1, "offset")
         words = f"{missing} of {queue_text(reader.queue)} after {reader.last} did not come"
-        context.report("stream-offset-gap", words)
+        context.report("stream-offset-gap", words, subject=reader.queue)
     reader.last, reader.last_ns = offset, context.ts_ns
 
 

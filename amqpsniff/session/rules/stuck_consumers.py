@@ -58,7 +58,8 @@ def stuck(context: RuleContext) -> None:
     context.memory.get(OLDEST, {}).pop(context.channel, None)
     ended = context.channel.closed_by or context.session.connection.conversation.ended
     for detail, entry in _stuck(context, end_ns, "" if ended else " so far"):
-        context.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
+        at: Any = {"number": entry.packet_number, "ts_ns": entry.ts_ns}
+        context.report("consumer-stuck", detail, **at, subject=entry.consumer.queue or "")
     context.memory.get(OLDEST, {}).pop(context.channel, None)
     context.memory.get(STUCK, {}).pop(context.channel, None)
 
@@ -69,7 +70,8 @@ def watch_stuck(context: RuleContext) -> None:
     if entry is None:
         context.withdraw("consumer-stuck", context.channel)
     else:
-        context.report_provisional("consumer-stuck", detail, entry.packet_number, entry.ts_ns)
+        place, subject = (entry.packet_number, entry.ts_ns), entry.consumer.queue or ""
+        context.report_provisional("consumer-stuck", detail, *place, subject=subject)
 
 
 def note_cancelled(context: RuleContext) -> None:
@@ -198,6 +200,7 @@ def overfull(context: RuleContext) -> None:
                 f"{held} deliveries of {limit} allowed",
                 number=None if first is None else first.packet_number,
                 ts_ns=None if first is None else first.ts_ns,
+                subject=consumer.queue or "",
             )
 
 

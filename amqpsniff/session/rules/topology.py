@@ -32,6 +32,8 @@ POLLS = 10
 """Polls of a queue's length from which on a rate says something."""
 
 POLLS_PER_SECOND = 1
+POLLED_NS = 3 * SECOND_NS
+"""Time that polls last at least: the channels of a program ask once each when it starts."""
 
 GETS = 20
 """Gets from a queue from which on a rate says something."""
@@ -213,7 +215,8 @@ def _count(context: RuleContext, name: str, queue: str | None) -> None:
 def judge_polls(context: RuleContext) -> None:
     """connection-ends: queues whose length is polled."""
     for queue, series in context.memory["polled"].items():
-        if series.count >= POLLS and series.rate > POLLS_PER_SECOND:
+        long = series.lasted_ns >= POLLED_NS
+        if long and series.count >= POLLS and series.rate > POLLS_PER_SECOND:
             detail = f"{queue_text(queue)}: {series.count} times, {rate(series.rate)} a second"
             series.report(context, "queue-length-polling", detail)
 

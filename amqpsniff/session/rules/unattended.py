@@ -210,7 +210,7 @@ def judge_unattended(context: RuleContext) -> None:
                 f"its connection went on; {count} or more messages were published for the queue in "
                 f"the {duration(last_ns - place.ts_ns)} since, and nobody got one"
             )
-            report_at(context, place, "queue-abandoned", detail, channel=channel)
+            report_at(context, place, "queue-abandoned", detail, channel=channel, subject=key)
 
 
 def _routes(context: RuleContext) -> Routes:
@@ -310,7 +310,8 @@ def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
                     f"{words}; {count} or more messages were published for {queue_text(queue)} in "
                     f"the {duration(last_ns - place.ts_ns)} since, and nobody got one"
                 )
-                report_at(context, place, "credit-not-renewed", detail, channel=channel)
+                about: Any = {"channel": channel, "subject": queue}
+                report_at(context, place, "credit-not-renewed", detail, **about)
 
 
 # private queues
@@ -516,7 +517,7 @@ def _judge_expired(context: RuleContext, lost: set[str]) -> None:
             deleted = key in context.shared.get("deletions", {})
             if since_ns >= unused_ms * MS and not deleted and key[0] not in lost:
                 detail = f"{queue_text(key[2])} was {words}, {duration(since_ns)} before"
-                report_at(context, place, "queue-expired", detail, channel=channel)
+                report_at(context, place, "queue-expired", detail, channel=channel, subject=key)
 
 
 # messages that expire
@@ -573,7 +574,8 @@ def _judge_lives(context: RuleContext, routes: Routes, hidden: Collection[str]) 
                 f"to expire, and {number_of(taken, 'message')} to consumers: {came - taken} or "
                 f"more are gone"
             )
-            report_at(context, first.place, "messages-dropped", detail, came - taken, last)
+            many = (came - taken, last)
+            report_at(context, first.place, "messages-dropped", detail, *many, subject=queue)
 
 
 def _judge_misnamed(context: RuleContext, hidden: Collection[str]) -> None:
@@ -609,7 +611,7 @@ def _judge_misnamed(context: RuleContext, hidden: Collection[str]) -> None:
                 f"'{name}': the capture declares no such queue, but '{like[0]}', which has a "
                 f"consumer and gets nothing"
             )
-            report_at(context, first.place, "publishes-unbound", detail, count, last)
+            report_at(context, first.place, "publishes-unbound", detail, count, last, subject=key)
 
 
 def _is_like(one: str, other: str) -> bool:

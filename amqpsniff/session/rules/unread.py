@@ -218,7 +218,8 @@ def _report_rejected(context: RuleContext, queue: str, rows: list[tuple[int, Pla
             f"{number_of(count, 'delivery', 'deliveries')} from {queue_text(queue)} without "
             f"requeue; the capture declares no dead-letter exchange for it"
         )
-        report_at(context, place, "deliveries-rejected", detail, count, max(row[2] for row in rows))
+        last = max(row[2] for row in rows)
+        report_at(context, place, "deliveries-rejected", detail, count, last, subject=queue)
 
 
 def judge_mandatory(context: RuleContext, published: Seen) -> None:
@@ -233,7 +234,8 @@ def judge_mandatory(context: RuleContext, published: Seen) -> None:
         if publishes:
             first, count, last = extent(publishes)
             detail = f"{first.who} publishes to {exchange_text(exchange)}, {count} times"
-            report_at(context, first.place, "delayed-mandatory", detail, count, last)
+            about = exchange
+            report_at(context, first.place, "delayed-mandatory", detail, count, last, subject=about)
 
 
 def judge_mixed(context: RuleContext, published: Seen) -> None:
@@ -249,7 +251,7 @@ def judge_mixed(context: RuleContext, published: Seen) -> None:
             first, _, _ = extent(old)
             sender = f"; {first.who} publishes protocol 1" if "task-v1" in first.roles else ""
             detail = f"tasks in protocol 1 and in protocol 2 go to {route(*key[2:])}{sender}"
-            report_at(context, first.place, "celery-protocol-mixed", detail)
+            report_at(context, first.place, "celery-protocol-mixed", detail, subject=key)
 
 
 def judge_absent(context: RuleContext, hidden: dict[str, Any]) -> None:
@@ -263,7 +265,8 @@ def judge_absent(context: RuleContext, hidden: dict[str, Any]) -> None:
             if places and at[0] not in hidden and (there is None or not there.types):
                 place = Place(*min(places, key=lambda one: one[2] or 0))
                 detail = f"{queue_text(queue)} dead-letters to {exchange_text(exchange)}"
-                report_at(context, place, "dead-letter-target-missing", detail)
+                about = (queue, exchange)
+                report_at(context, place, "dead-letter-target-missing", detail, subject=about)
 
 
 def judge_direct(context: RuleContext, published: Seen) -> None:
@@ -281,7 +284,8 @@ def judge_direct(context: RuleContext, published: Seen) -> None:
         if found and not any(further == source for *_, further in delays.bindings):
             place = min(found.values(), key=lambda one: one.ts_ns or 0)
             detail = f"{names_text(found)} at {exchange_text(source)}"
-            report_at(context, place, "celery-delay-direct-exchange", detail, len(found))
+            code = "celery-delay-direct-exchange"
+            report_at(context, place, code, detail, len(found), subject=source)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -140,14 +140,35 @@ def test_logins_that_fail_now_and_then() -> None:
     ("queue.purge", "emptied queue (its name is not known)"),
 ])  # fmt: skip
 def test_what_is_deleted(line: str, said: str) -> None:
-    row = one(OPEN + "C1: " + line, "operation-destructive")
+    method = line.rpartition("C1: ")[2].split()[0]
+    row = one(OPEN + f"C1: {line}\nS1: {method}-ok\n", "operation-destructive")
     assert row["detail"] == f"user 'joe' from 10.0.0.1 {said}"
+
+
+def test_what_the_broker_refuses_to_delete() -> None:
+    """The broker refuses it; what comes after that on the channel it does not read."""
+    asked = (
+        OPEN
+        + "C1: queue.delete queue=a\nS1: queue.delete-ok\nC1: queue.delete queue=b if_unused=1\n"
+    )
+    refused = "S1: channel.close reply_code=406 class_id=50 method_id=40\nC1: channel.close-ok\n"
+    said = "user 'joe' from 10.0.0.1 deleted queue '{}'{}"
+    rows = told(asked + "C1: queue.purge queue=c\n" + refused, "operation-destructive")
+    assert [row["detail"] for row in rows] == [said.format("a", "")]
+    rows = told(asked, "operation-destructive")
+    assert rows[1]["detail"] == said.format("b", "; no answer was captured")
+
+
+def test_a_deletion_that_wants_no_answer() -> None:
+    row = one(OPEN + "C1: queue.delete queue=a no_wait=1\n", "operation-destructive")
+    assert row["detail"] == "user 'joe' from 10.0.0.1 deleted queue 'a'"
 
 
 def test_everything_that_is_deleted() -> None:
     """Each by its name, up to a number of names; the same again is counted."""
     names = [*range(22), 0]
-    text = OPEN + "".join(f"C1: queue.delete queue=q{name}\n" for name in names)
+    each = "C1: queue.delete queue=q{}\nS1: queue.delete-ok\n"
+    text = OPEN + "".join(map(each.format, names))
     rows = told(text, "operation-destructive")
     assert [row["count"] for row in rows] == [2, *[1] * 19, 2]
     assert [row["detail"].rpartition(" ")[2] for row in rows] == [f"'q{n}'" for n in range(21)]

@@ -115,7 +115,7 @@ def test_the_limit_of_a_queue_that_rejects(arguments: str, exchange: str, words:
 def test_unprotected() -> None:
     script = OPEN + "[p1] C1: basic.publish\n[p2] C1: basic.publish"
     assert said(script, "publishes-unprotected") == [
-        "publishes-unprotected p1 1 x2: 2 messages in packets p1 to p2"
+        "publishes-unprotected p1 1 x2: 2 messages on channel 1, in packets p1 to p2"
     ]
 
 
@@ -125,7 +125,7 @@ def test_unprotected_on_a_channel_that_is_opened_again() -> None:
     script = OPEN + "[p1] C1: basic.publish\n" + again + "[p2] C1: basic.publish\n" + again
     script += "[p3] C1: basic.publish\n"
     assert said(script, "publishes-unprotected") == [
-        "publishes-unprotected p1 1 x3: 3 messages in packets p1 to p3"
+        "publishes-unprotected p1 1 x3: 3 messages on channel 1, in packets p1 to p3"
     ]
 
 

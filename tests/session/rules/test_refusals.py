@@ -1,11 +1,13 @@
 # ruff: noqa: E501 (one packet, one line)
 """Channels that the broker closes, and what is published on them afterwards."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from amqpsniff.session.rules.format import reply_text
+from tests.conftest import CAPTURES
 from tests.session.rules import saying
 from tests.session.rules.found import findings, of_capture
 from tests.session.rules.saying import said
@@ -190,16 +192,70 @@ def test_published_where_an_answer_may_be_lost() -> None:
     assert said(script, "publishes-discarded") == []
 
 
-def test_closes_of_one_number_are_told_by_their_codes() -> None:
-    """A number that is opened again and again: what differs is not hidden behind the first."""
+def _closed_again_and_again(
+    *closes: tuple[int, str], method: str = "basic.consume"
+) -> list[tuple[str, str, int]]:
+    """The rows of a channel that is opened again after each close."""
     again = "C1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
-    texts = ((404, "NOT_FOUND - no queue 'a'"), (403, "ACCESS_REFUSED"), (404, "no queue 'b'"))
+    numbers = {"basic.consume": (60, 20), "queue.declare": (50, 10)}[method]
     script = OPEN
-    for at, (code, text) in enumerate(texts):
-        script += f"C1: queue.declare queue=q{at} passive=1\n"
-        script += _closed(code, text, (50, 10)).replace("close]", f"close{at}]") + again
-    rows = [row for row in findings(script) if row["code"] == "channel-closed-by-broker"]
-    assert [(row["detail"][:3], row["count"]) for row in rows] == [("404", 2), ("403", 1)]
+    for at, (code, text) in enumerate(closes):
+        script += f"C1: {method} queue=q{at}\n"
+        script += _closed(code, text, numbers).replace("close]", f"close{at}]") + again
+    return [
+        (row["code"], row["detail"].partition(";")[0], row["count"])
+        for row in findings(script)
+        if row["code"] in ("channel-closed-by-broker", "declaration-mismatch")
+    ]
+
+
+def test_closes_of_one_number_are_told_by_what_they_are_about() -> None:
+    """A number that is opened again and again: what differs is not hidden behind the first."""
+    code = "channel-closed-by-broker"
+    assert _closed_again_and_again(
+        (404, "no queue 'a'"), (403, "ACCESS_REFUSED"), (404, "no queue 'b'"), (404, "no queue 'a'")
+    ) == [
+        (code, "404 no queue 'a'", 2),
+        (code, "403 ACCESS_REFUSED", 1),
+        (code, "404 no queue 'b'", 1),
+    ]
+
+
+def test_faults_of_one_channel_are_told_by_what_they_are_about() -> None:
+    """A capture of a client that opens the same channel again after each error."""
+    counts: dict[str, list[tuple[str, int]]] = {}
+    for row in of_capture(CAPTURES / "cases" / "faults_in_turn.pcap.gz"):
+        named = re.findall("'[^']+'", row["detail"].partition(" in vhost")[0])
+        counts.setdefault(row["code"], []).append((" ".join(named), row["count"]))
+    assert counts["channel-closed-by-broker"] == [("'v.a'", 1), ("'v.b'", 1), ("'v.c'", 1)]
+    assert counts["declaration-mismatch"] == [
+        ("'x-message-ttl' 'v.d'", 1), ("'x-message-ttl' 'v.e'", 1), ("'type' 'v.x'", 1)
+    ]  # fmt: skip
+    assert counts["message-unroutable"] == [
+        ("'v.x' 'k1'", 3), ("'v.x' 'k2'", 3), ("'v.x' 'k3'", 3), ("'v.zz'", 1)
+    ]  # fmt: skip
+
+
+def test_declarations_are_told_by_what_they_are_about() -> None:
+    code, text = "declaration-mismatch", "inequivalent arg 'durable' for queue '{}'"
+    closes = [(406, text.format(name)) for name in "aba"]
+    assert _closed_again_and_again(*closes, method="queue.declare") == [
+        (code, f"406 {text.format('a')}", 2), (code, f"406 {text.format('b')}", 1)
+    ]  # fmt: skip
+
+
+def test_numbers_that_differ_are_no_other_fault() -> None:
+    rows = _closed_again_and_again((406, "unknown tag 7 of 'q1'"), (406, "unknown tag 8 of 'q1'"))
+    assert [count for *_, count in rows] == [2]
+
+
+def test_many_closes_are_told_together_after_the_first() -> None:
+    """A client may make up names without end. What has another code is still told by itself."""
+    closes = [(404, f"no queue '{at}'") for at in range(23)]
+    rows = _closed_again_and_again(*closes, (403, "ACCESS_REFUSED"))
+    assert [count for *_, count in rows] == [1] * 20 + [3, 1]
+    assert rows[20][1] == "further ones, first: 404 no queue '20'"
+    assert rows[21][1] == "403 ACCESS_REFUSED"
 
 
 OTHERS = "channel-closed-by-broker"

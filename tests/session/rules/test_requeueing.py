@@ -2,10 +2,13 @@
 """Messages that come again: poison, storms and circles."""
 
 import json
+import re
 
 import pytest
 
 from amqpsniff.session.rules.requeueing import MAX_MESSAGES
+from tests.conftest import CAPTURES
+from tests.session.rules.found import of_capture
 from tests.session.rules.saying import said
 from tests.session.script import Script, feed
 
@@ -84,7 +87,19 @@ def test_a_few_redeliveries_are_no_poison() -> None:
 def test_a_message_without_an_id() -> None:
     script = OPEN + _rounds(6, "body=3")
     assert said(script, "poison-message") == [
-        "poison-message n5 1 x2: delivery 5 from queue 'q' brings the same message, by properties and size, for the 5th time"
+        "poison-message n5 1 x2: first, delivery 5 from queue 'q' brings the same message, by properties and size, for the 5th time"
+    ]
+
+
+def test_messages_put_back_in_turn_are_told_apart() -> None:
+    """A capture of six messages of two queues, and of three consumers that are cancelled."""
+    rows = of_capture(CAPTURES / "cases" / "put_back_in_turn.pcap.gz")
+    poison = [row for row in rows if row["code"] == "poison-message"]
+    named = {re.findall("message-id '(.+)'", row["detail"])[0]: row["count"] for row in poison}
+    assert named == {"a0": 41, "a1": 41, "a2": 41, "b0": 41, "b1": 40, "b2": 40}
+    cancelled = [row for row in rows if row["code"] == "consumer-cancelled"]
+    assert [row["detail"].partition(" of ")[2][:12] for row in cancelled] == [
+        f"queue 'v2.{name}'" for name in "abc"
     ]
 
 
@@ -112,7 +127,7 @@ def test_the_broker_counts_deliveries() -> None:
     script = "midstream\nC: connection.unblocked\n"
     script += _deliver(9, 1, """body=3 'headers={"x-delivery-count": 4}'""")
     assert said(script, "poison-message") == [
-        "poison-message d9 1: delivery 9 brings the same message, by its x-delivery-count, for the 5th time"
+        "poison-message d9 1: first, delivery 9 brings the same message, by its x-delivery-count, for the 5th time"
     ]
     assert said(script.replace(": 4}", ": 3}"), "poison-message") == []
 

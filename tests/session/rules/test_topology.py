@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.rules.found import details, found
+from tests.conftest import CAPTURES
+from tests.session.rules.found import details, found, of_capture
 
 OPEN = """
     handshake
@@ -93,6 +94,13 @@ def test_a_queue_whose_length_is_polled() -> None:
     row = found(polled(10, 998), "queue-length-polling")
     assert row is not None
     assert (row["count"], row["packet_number"], row["last_packet_number"]) == (10, 10, 28)
+
+
+def test_channels_that_look_once_each_at_the_start() -> None:
+    assert not found(polled(40, 70), "queue-length-polling")
+    assert found(polled(40, 80), "queue-length-polling")
+    rows = of_capture(CAPTURES / "cases" / "looks_at_start.pcap.gz")
+    assert "queue-length-polling" not in {row["code"] for row in rows}
 
 
 def test_a_length_that_is_asked_for_seldom() -> None:
