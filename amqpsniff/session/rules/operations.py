@@ -92,10 +92,11 @@ def _not_answered(context: RuleContext) -> None:
     """channel-ends: deletions without an answer; one that the broker closed for was refused."""
     channel, session = context.channel, context.session
     refused = {one.close_method for one in (channel, session) if one.closed_by == SIDES[SERVER]}
-    for name, *one in context.memory[DELETIONS].pop(channel.number, ()):
+    for name, number, ts_ns, what in context.memory[DELETIONS].pop(channel.number, ()):
         if name in refused:
             break
-        _report_deletion(context, name, *one, how="; no answer was captured")
+        how = "; no answer was captured"
+        _report_deletion(context, name, number, ts_ns, what, how)
 
 
 def _report_deletion(
