@@ -261,6 +261,12 @@ def _holding_before(ms: int) -> str:
     return "midstream\n" + said(sends("S", *range(10), handle=1), (*give("C", 1, 10, handle=1), ms))
 
 
+def _holding_on(ms: int) -> str:
+    """A consumer that settles nothing and gives more credit."""
+    return said(opening(), receiver(credit=100), sends("S", *range(100), handle=1),
+                (*give("C", 100, 100, handle=1), ms))  # fmt: skip
+
+
 def _lowered(ms: int) -> str:
     """Credit that is lowered, and then used as it was before."""
     return said(opening(), receiver(credit=10), sends("S", 0, 1, handle=1),
@@ -548,6 +554,7 @@ CONDITIONS: dict[str, Pair] = {
     "consumer-stuck over a link from before": Pair(
         _holding_before(30_000), _holding_before(29_990)
     ),
+    "consumer-stuck over a link with credit": Pair(_holding_on(29_901), _holding_on(29_900)),
     "credit-exceeded after it was lowered": Pair(_lowered(501), _lowered(499)),
     "connection-blocked by a window": Pair(_alarm(0), _alarm(1)),
     "channel-closed-by-broker with other links": Pair(_too_early(*receiver()), _too_early(), 3),

@@ -90,8 +90,8 @@ DELIVERY = (
          "nothing at all). There was no acknowledgement for 30 s and ten times longer than usual, "
          "or for 10 s and a hundred times longer (a thousand times where few were acknowledged). "
          "Tasks with an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is "
-         "used up and all of it is held; of a link from before the capture, ten deliveries or more "
-         "came and none was settled for 30 s.",
+         "used up and all of it is held; or, though it is renewed, 100 deliveries or more came and "
+         "none was settled for 30 s, ten or more on a link from before the capture.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count, "
          "or more credit, only puts it off.",
          "Jobs may really take that long."),

@@ -113,11 +113,9 @@ def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
 
 def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str, str, int, int]]:
     """The finding about a consumer's link that gets nothing more: code, words, packet and time."""
-    if not link.whole:
-        yield from _never_settled(context, link, now_ns)
-        return
     credit = link.credit
-    if not _is_empty(context, link):
+    if not link.whole or not _is_empty(context, link):
+        yield from _never_settled(context, link, now_ns)
         return
     quiet, usual = _times(link, now_ns)
     if link.unsettled and link.unsettled >= min(credit.most, link.deliveries):
@@ -142,12 +140,15 @@ def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str
 def _never_settled(
     context: RuleContext, link: Any, now_ns: int
 ) -> Iterator[tuple[str, str, int, int]]:
-    """The same of a link from before the capture, whose credit is not known."""
+    """The same of a link that has credit, and of one from before the capture, whose credit is not
+    known."""
     count, session = link.deliveries, context.session
     since_ns = link.first_ns if count >= NEVER_ACKNOWLEDGED else link.last_ns
-    if link.sends or count < HELD_BEFORE or link.unsettled < count or context.channel.times.acks:
+    enough = NEVER_ACKNOWLEDGED if link.whole else HELD_BEFORE
+    if link.sends or count < enough or link.unsettled < count or context.channel.times.acks:
         return
-    if _is_read_on(context) and session.last_client_ns > since_ns and now_ns - since_ns >= STUCK_NS:
+    seen = context.certain if link.whole else _is_read_on(context)
+    if seen and session.last_client_ns > since_ns and now_ns - since_ns >= STUCK_NS:
         detail = (
             f"{link_text(link)}: the consumer settled none of {count} deliveries in "
             f"{duration(now_ns - since_ns)}"
