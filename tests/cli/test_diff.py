@@ -110,7 +110,7 @@ def test_a_finding_of_several_places_shows_the_first(tmp_path: Path) -> None:
     before = write_capture(tmp_path / "1.pcap", packets_of("handshake"))
     after = write_capture(tmp_path / "2.pcap", packets_of(script))
     out = run("diff", str(before), str(after)).out
-    assert "      0 → 2  the first of 2: 1 message in packet 1" in out
+    assert "      0 → 2  the first of 2: 1 message on channel 1, in packet 1" in out
 
 
 def test_standard_input() -> None:

@@ -104,7 +104,7 @@ INCIDENT_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (SOUND,),
     ),
     "n_slow_confirms": (
-        ("bank-publisher", "Publisher confirms are slow", "1.40 s at most"),
+        ("bank-publisher", "Publisher confirms are slow", "the longest 1.40 s"),
         (SOUND, "failed"),
     ),
     "o_refused": (
