@@ -32,6 +32,9 @@ MAX_KINDS = 2
 """Details of a case that are told, where they differ in more than numbers and names."""
 MAX_DETAIL = 180
 """Characters of a detail, which ends where a clause of it does."""
+MAX_COMPARED = 1_000
+"""Places of a finding that are compared, to say how many others there are."""
+
 MAX_CLAUSE = 240
 """Characters of a clause."""
 
@@ -248,11 +251,13 @@ def and_others(findings: Sequence[Finding], told: Sequence[Finding] = ()) -> str
     """In words, how many more subjects the connection of the first of the findings has than those
     that were `told`, that is the first; empty if there are none."""
     where = findings[0].connection_id
-    details = [one.detail for one in findings if where and one.connection_id == where]
+    first = findings[:MAX_COMPARED]
+    details = [one.detail or "" for one in first if where and one.connection_id == where]
     said = sum(one.connection_id == where for one in told or findings[:1])
-    more = len({_NUMBER.sub(r"\1", gist(one, 0)) for one in details}) - said
-    if any((one or "").startswith(FURTHER) for one in details):
-        return "and many others"
+    clauses = {one.partition("; ")[0] for one in details}
+    more = len({_NUMBER.sub(r"\1", one[:MAX_CLAUSE]) for one in clauses}) - said
+    if len(findings) > MAX_COMPARED or any(one.startswith(FURTHER) for one in details):
+        return "and many others" if more > 0 else ""
     return f"and {plural(more, 'other')}" if more > 0 else ""
 
 
