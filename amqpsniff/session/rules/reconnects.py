@@ -98,11 +98,12 @@ def judge_failure(
     """
     here = Place(*place)
     series = remembered(context, "failures", (client, _NAMES.sub("…", failure)), _Series)
-    if series.first is not None and (lived[0] is None or lived[0] < series.failed_ns):
+    earlier = series.first is None or lived[1] < series.failed_ns  # its end may be known later
+    if not earlier and (lived[0] is None or lived[0] < series.failed_ns):
         return
     series.times.append(now)
     series.count += 1
-    if series.first is None:
+    if earlier and not series.reported:
         series.first, series.first_ns, series.failed_ns = here, now, lived[1]
     times = series.times
     if not series.reported:
