@@ -248,17 +248,19 @@ def _cause_of(lead: Case, cause: Case) -> Case:
 
 
 def and_others(findings: Sequence[Finding], told: Sequence[Finding] = ()) -> str:
-    """In words, how many more subjects the connection of the first of the findings has than those
-    that were `told`, that is the first; empty if there are none."""
+    """How many more subjects the connection of the first finding has, in words; empty for none.
+
+    `told` are the findings that were named already, without it the first one.
+    """
     where = findings[0].connection_id
     first = findings[:MAX_COMPARED]
     details = [one.detail or "" for one in first if where and one.connection_id == where]
     said = sum(one.connection_id == where for one in told or findings[:1])
     clauses = {one.partition("; ")[0] for one in details}
     more = len({_NUMBER.sub(r"\1", one[:MAX_CLAUSE]) for one in clauses}) - said
-    if len(findings) > MAX_COMPARED or any(one.startswith(FURTHER) for one in details):
-        return "and many others" if more > 0 else ""
-    return f"and {plural(more, 'other')}" if more > 0 else ""
+    many = len(findings) > MAX_COMPARED or any(one.startswith(FURTHER) for one in details)
+    number = "many others" if many else plural(more, "other")
+    return f"and {number}" if more > 0 else ""
 
 
 def _result(case: Case, before: str) -> str:

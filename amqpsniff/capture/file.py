@@ -272,7 +272,7 @@ class _Disorder:
         self._most_ns = max(self._most_ns, most_ns)
 
     def take(self, capture: str) -> Finding | None:
-        """What is to be said of them, once; None where it may be chance."""
+        """The finding about them, given once; None for fewer than `MIN_DISORDER` packets."""
         count, self._count = self._count, 0
         if count < MIN_DISORDER or self._first is None:
             return None

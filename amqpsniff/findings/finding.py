@@ -10,7 +10,7 @@ from typing import Any
 from .kind import Kind
 
 FURTHER = "further ones, first: "
-"""What the detail of a finding begins with that stands for more subjects than are told apart."""
+"""Begins the detail of the finding that counts all subjects after the first ones."""
 
 
 @dataclass

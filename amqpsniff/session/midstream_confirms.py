@@ -8,8 +8,9 @@ publish n - `before` or an earlier one, and it took at least as long as that. On
 unconfirmed for a moment the times are exact.
 
 The order of publishes and confirms is that in which they were sent: the reassembler hands on what
-was acknowledged before what acknowledges it. Only where framing had to be found are publishes late,
-all that there are by then. Where frames may be missing all begins anew.
+was acknowledged before what acknowledges it. Where the beginning of frames had to be found,
+publishes may come after their confirms; `publish` is told so. After missing frames the count begins
+again.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class MidstreamConfirms:
         self.forget()
 
     def forget(self) -> cython.int:
-        """What was confirmed until now is unknown."""
+        """Begin again: frames may be missing, so that nothing is known of the numbers."""
         self.before = self.published = self.answered = self.oldest = 0
         self.missed = False
         return 0
@@ -144,5 +145,5 @@ class MidstreamConfirms:
         return first if first <= tag else -1
 
     def place(self, tag: cython.longlong) -> cython.longlong:
-        """Where `sent` has the publish with a number, or one after it."""
+        """The place in `sent` of the publish with a number, or of a later one."""
         return 2 * ((tag - self.before - 1) % self.places)

@@ -245,8 +245,8 @@ def _replies(session: Any) -> Iterator[Debt]:
 
 
 def _unanswered(session: Any) -> Iterator[tuple[int, str, int, int]]:
-    """What a side began or ended on a connection of AMQP 1.0 and the other side did not yet: the
-    side, the performative, its packet and time. After a close only the close is.
+    """Performatives of AMQP 1.0 that the other side has yet to answer: the side that sent it, its
+    name, packet and time. After a close only the close is waited for.
     """
     state = session.amqp10
     if _is_closed(session):

@@ -1888,22 +1888,19 @@ class Tracker:
         facts: dict[Any, Any]
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
-        frames: FrameRows = self.frames
-        requires: cython.longlong = messages.ended_at.values[row]
+        end_ns: cython.longlong = self._end_ns(messages, row)
         if messages.reply_to.values[row] >= 0 and messages.correlation_id.has(row):
             self._emit_message("called", channel, entry, messages, row)
         if messages.status.values[row] == INCOMPLETE:
             if channel.unfinished is not None:
                 facts = {"rows": messages, "row": row, "took_ns": None}
                 self.emit("half-sent", channel, number, ts_ns, facts)
-        elif ts_ns != NULL and 0 < requires <= frames.rows:
-            took: cython.longlong = frames.ts_ns.values[requires - 1]
-            if took != NULL and took - ts_ns >= _PAUSED:
-                facts = {"rows": messages, "row": row, "took_ns": took - ts_ns}
-                if took - ts_ns <= _PAUSED_MOST:
-                    self.emit("paused", channel, number, ts_ns, facts)
-                elif took - ts_ns > self.stalled:
-                    self.emit("half-sent", channel, number, ts_ns, facts)
+        elif NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= _PAUSED:
+            facts = {"rows": messages, "row": row, "took_ns": end_ns - ts_ns}
+            if end_ns - ts_ns <= _PAUSED_MOST:
+                self.emit("paused", channel, number, ts_ns, facts)
+            elif end_ns - ts_ns > self.stalled:
+                self.emit("half-sent", channel, number, ts_ns, facts)
         return 0
 
     def _count_exchange(

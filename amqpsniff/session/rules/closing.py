@@ -51,7 +51,7 @@ _FORCED = 320
 
 
 _EXCEPTION = "Closed due to exception from "
-"""What RabbitMQ's client for Java says, with code 200, when a consumer or listener has thrown."""
+"""With code 200, the text of RabbitMQ's client for Java after an exception in a consumer."""
 
 
 @where(BY_BROKER)

@@ -86,7 +86,7 @@ _IN_QUOTES_OR_NUMBER = re.compile(r"('[^']*')|\d+")
 
 
 def subject_of_text(text: str) -> str:
-    """What an error is about: its text without numbers but those in names."""
+    """The text of an error without its numbers, which differ each time; numbers in names stay."""
     return _IN_QUOTES_OR_NUMBER.sub(r"\1", text)
 
 
