@@ -56,14 +56,17 @@ class Records:
         key: tuple[Any, ...],
         detail: Callable[[], str],
         place: tuple[Any, ...],
+        count: int = 1,
+        last: int | None = None,
     ) -> None:
-        """One occurrence of what is one finding for all with this key; `place` is of a finding.
+        """Occurrences of what is one finding for all with this key; `place` is of the first, `last`
+        the packet of the last, null for the same.
 
         `detail` gives its words, when they are needed.
         """
         known = self.once.get(key)
         words = detail() if known is None or order < known[0] else ""
-        self._join(key, [order, words, place, 1, order, place[1]])
+        self._join(key, [order, words, place, count, order, last or place[1]])
 
     def note(self, order: Order, judge: str, *payload: Any) -> None:
         """Something that a judge will hear."""

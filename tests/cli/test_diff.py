@@ -105,12 +105,13 @@ def test_several_captures_are_one_side(tmp_path: Path) -> None:
 
 def test_a_finding_of_several_places_shows_the_first(tmp_path: Path) -> None:
     script = "handshake\n" + "".join(
-        f"C{n}: channel.open\nS{n}: channel.open-ok\nC{n}: basic.publish | body=1\n" for n in (1, 2)
+        f"C{n}: channel.open\nS{n}: channel.open-ok\nC{n}: basic.consume queue=q no_ack=1\n"
+        for n in (1, 2)
     )
     before = write_capture(tmp_path / "1.pcap", packets_of("handshake"))
     after = write_capture(tmp_path / "2.pcap", packets_of(script))
     out = run("diff", str(before), str(after)).out
-    assert "      0 → 2  the first of 2: 1 message on channel 1, in packet 1" in out
+    assert "      0 → 2  the first of 2: basic.consume of queue 'q'" in out
 
 
 def test_standard_input() -> None:

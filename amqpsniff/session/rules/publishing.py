@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from cython.cimports.amqpsniff.null import NULL
@@ -16,6 +17,8 @@ from cython.cimports.amqpsniff.session.rules.occasions import (
     REPEATS,
     UNPROTECTED,
 )
+from cython.cimports.amqpsniff.session.rules.peers import Client
+from cython.cimports.amqpsniff.session.rules.shared_state import Alike
 
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.packs.forms import whole
@@ -36,7 +39,7 @@ from amqpsniff.session.rules.format import (
     when_closed,
 )
 from amqpsniff.session.rules.routes import queues_on
-from amqpsniff.session.rules.shared_state import drop, remember
+from amqpsniff.session.rules.shared_state import Verdict, drop, remember
 from amqpsniff.session.rules.traces import told
 from amqpsniff.units import duration, rate
 
@@ -156,15 +159,16 @@ def unprotected(context: RuleContext) -> None:
     times: MessageTimes = channel.times
     if channel.mode or not (channel.known and channel.published and context.certain):
         return
-    code, count = "publishes-unprotected", channel.published
     first, last = times.first_publish_number, times.last_publish_number
-    since_ns = times.first_publish_ns
-    context.report(code, "", number=first, ts_ns=since_ns, count=count, last=last)
-    known = context.log.find(code, context.session.connection.name()[0], channel.number)
-    if known is not None:  # of every channel of that number
-        packets = packets_text(known.packet_number, known.last_packet_number)
-        messages = number_of(known.count, "message")
-        known.detail = f"{messages} on channel {channel.number}, in {packets}"
+    _UNPROTECTED.count(context, first, times.first_publish_ns, channel.published, last)
+
+
+def _unprotected_verdicts(client: Client) -> Iterator[Verdict]:
+    """What is said of a client whose publishes are not protected."""
+    yield "publishes-unprotected", (client.host, client.server, client.application), client.words
+
+
+_UNPROTECTED = Alike(_unprotected_verdicts)
 
 
 def unconfirmed(channel: Any) -> list[Any]:

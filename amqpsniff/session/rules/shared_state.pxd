@@ -11,7 +11,8 @@ cdef class Alike:
     cdef public object said
     cdef public bint whole, at_first, of_server
     cdef public int where
-    cdef _raise(self, RuleContext context, _Verdict verdict)
+    cpdef count(self, RuleContext context, object number, long long ts_ns, object count, object last)
+    cdef list _found(self, RuleContext context)
 
 cpdef remember(RuleContext context, dict memory, object key, object new)
 cpdef remembered(RuleContext context, str name, object key, object make)

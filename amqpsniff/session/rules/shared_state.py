@@ -12,9 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.finding import Finding
 from cython.cimports.amqpsniff.findings.log import FindingLog
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
@@ -89,13 +91,16 @@ Kept = TypeVar("Kept")
 
 def first_place(context: RuleContext) -> Place:
     """The first packet of a context's connection."""
+    connection: Connection = context.session.connection
+    conversation = connection.conversation
+    return _place_of(context, conversation.first_packet_number or None, conversation.start_ns)
+
+
+def _place_of(context: RuleContext, number: Any, ts_ns: cython.longlong) -> Place:
     session: Session = context.session
     connection: Connection = session.connection
-    conversation = connection.conversation
-    time = conversation.start_ns if conversation.start_ns > 0 else None
-    return Place(
-        session.capture, conversation.first_packet_number or None, time, *connection.name()
-    )
+    time = ts_ns if ts_ns > 0 else None
+    return Place(session.capture_at(time), number, time, *connection.name())
 
 
 def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) -> None:
@@ -189,31 +194,35 @@ def report_once(
     key: object,
     detail: Callable[[], str],
     place: Place | None = None,
+    first_count: int = 1,
     count: int = 1,
+    last: int | None = None,
 ) -> None:
     """Raise one finding for all connections with a key, whatever captures they are in: at the
     first, counting all.
 
     `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
-    the context. The first stands for `count` connections, by judges of many (`contribute`).
+    the context, and `last` the last packet of it. The first counts `first_count` times, by judges
+    of many (`contribute`) for all they waited for, the others `count` times.
     """
     log = context.log
     seen = context.shared.get(code)
     first = None if seen is None else seen.get(key)
-    if first is not None:
+    if last is None:
         last = context.number if place is None else place.packet_number
-        if log.again(code, first.connection_id, None, None, 1, last, variant_of(code, key)):
+    if first is not None:
+        if log.again(code, first.connection_id, None, None, count, last, variant_of(code, key)):
             return
     here = place or context.place
     records = log.recorded
     if records is not None:
         order = context.order if place is None else _order_of(place)
-        records.seen(order, (code, key), detail, tuple(here))
+        records.seen(order, (code, key), detail, tuple(here), count, last)
         return
     first = remembered(context, code, key, lambda: here)
     words = detail() if log.has_room(code) else ""  # not shown without a place
     variant = variant_of(code, key)
-    report_at(context, first, code, words, count, here.packet_number, variant=variant)
+    report_at(context, first, code, words, first_count, last, variant=variant)
 
 
 def variant_of(code: str, key: Any) -> int | None:
@@ -284,12 +293,50 @@ class Alike:
         session: Session = context.session
         if self.whole and not session.handshake_whole("connection.start-ok"):
             return
+        if self.at_first:
+            connection: Connection = session.connection
+            tcp = connection.conversation
+            first = tcp.first_packet_number or None
+            self.count(context, first, tcp.start_ns, 1, first)
+        else:
+            self.count(context, context.number, NULL, 1, context.number)
+
+    def count(
+        self, context: RuleContext, number: Any, ts_ns: cython.longlong, count: Any, last: Any
+    ) -> None:
+        """Raise it `count` times, from packet `number` at `ts_ns` to packet `last`; without a time
+        where the event is."""
+        verdict: _Verdict
+        log: FindingLog = context.log
+        shared: dict[str, Any] = context.shared
+        for verdict in self._found(context):
+            if verdict.finding is not None and (
+                "forgotten" not in shared or shared[verdict.code].get(verdict.key) is verdict.first
+            ):
+                log.count(verdict.finding, count, last)
+            else:
+                place = None if ts_ns == NULL else _place_of(context, number, ts_ns)
+                words = verdict.words.__str__
+                report_once(context, verdict.code, verdict.key, words, place, count, count, last)
+                first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
+                if first is not None:
+                    verdict.finding = log.find(verdict.code, first.connection_id)
+            found = verdict.finding
+            if found is not None and 0 < ts_ns <= (found.ts_ns or 0):
+                here = _place_of(context, number, ts_ns)
+                if _order_of(here) < _order_of(found):  # it began earlier and ended later
+                    verdict.first = shared[verdict.code][verdict.key] = here
+                    log.move(found, here)
+
+    def _found(self, context: RuleContext) -> list[Any]:
+        """What the judge finds, or found before."""
+        session: Session = context.session
         client: Client = None if self.of_server else client_of(context)
         known: dict[Any, Any] = _of_server(context) if client is None else client.verdicts
         arguments: HandshakeArguments = session.handshake.get(self.said)
         said: Any = None if arguments is None else arguments.json
         key: Any = self if said is None else (self, said)
-        found: Any = None if known is None else known.get(key)
+        found: list[Any] | None = None if known is None else known.get(key)
         if found is None:
             subject = session.connection.name()[2] or "" if client is None else client
             told = self.judge(subject) if self.said is None else self.judge(subject, said)
@@ -298,35 +345,7 @@ class Alike:
                 if len(known) >= MAX_VERDICTS:
                     known.clear()
                 known[key] = found
-        for verdict in found:
-            self._raise(context, verdict)
-
-    def _raise(self, context: RuleContext, verdict: _Verdict) -> None:
-        log: FindingLog = context.log
-        shared: dict[str, Any] = context.shared
-        if verdict.finding is not None and (
-            "forgotten" not in shared or shared[verdict.code].get(verdict.key) is verdict.first
-        ):
-            number = context.number
-            if self.at_first:
-                connection: Connection = context.session.connection
-                tcp = connection.conversation
-                number = tcp.first_packet_number or None
-            log.count(verdict.finding, 1, number)
-        else:
-            place = first_place(context) if self.at_first else None
-            report_once(context, verdict.code, verdict.key, verdict.words.__str__, place)
-            first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
-            if first is not None:
-                verdict.finding = log.find(verdict.code, first.connection_id)
-        found = verdict.finding
-        if not self.at_first or found is None:
-            return
-        if 0 < context.session.connection.conversation.start_ns <= (found.ts_ns or 0):
-            here = first_place(context)
-            if _order_of(here) < _order_of(found):  # it began earlier and ended later
-                verdict.first = shared[verdict.code][verdict.key] = here
-                log.move(found, here)
+        return found
 
 
 def _order_of(seen: Place | Finding) -> Order:

@@ -115,17 +115,17 @@ def test_the_limit_of_a_queue_that_rejects(arguments: str, exchange: str, words:
 def test_unprotected() -> None:
     script = OPEN + "[p1] C1: basic.publish\n[p2] C1: basic.publish"
     assert said(script, "publishes-unprotected") == [
-        "publishes-unprotected p1 1 x2: 2 messages on channel 1, in packets p1 to p2"
+        "publishes-unprotected p1 - x2: user 'guest' from 10.0.0.1"
     ]
 
 
 def test_unprotected_on_a_channel_that_is_opened_again() -> None:
-    """The finding of a channel number speaks of all its channels."""
+    """One finding for all channels of a client."""
     again = "C1: channel.close\nS1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
     script = OPEN + "[p1] C1: basic.publish\n" + again + "[p2] C1: basic.publish\n" + again
     script += "[p3] C1: basic.publish\n"
     assert said(script, "publishes-unprotected") == [
-        "publishes-unprotected p1 1 x3: 3 messages on channel 1, in packets p1 to p3"
+        "publishes-unprotected p1 - x3: user 'guest' from 10.0.0.1"
     ]
 
 
