@@ -428,7 +428,7 @@ class SlowPath:
         if self._is_early(segment):
             return 0
         if length == 0 and not flags & FIN:
-            half.extend_to(seq)
+            half.sent_before(seq, ts_ns)
         if flags & NO_WINDOW or half.shut is not None or other.shut is not None:
             ack: cython.longlong = segment.ack if flags & ACK else -1
             update_window(half, other, seq, length, ack, flags & NO_WINDOW, number, ts_ns)
