@@ -191,7 +191,8 @@ TIMING = (
          ("connection-blocked", "broker-not-reading", "traffic-stopped", "path-interrupted")),
     Kind("tcp-retransmissions", "warning", "medium",
          "Many TCP segments had to be retransmitted",
-         "Of one side's packets, ten or more and one in a hundred or more were sent again.",
+         "Of one side's packets, ten or more and one in a hundred or more were sent again. What "
+         "was lost before the place of the capture comes a round trip after the bytes that follow it.",
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",
          "Capturing on two interfaces shows each packet twice.",
