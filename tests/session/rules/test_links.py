@@ -93,6 +93,17 @@ def test_consumers_that_never_give_credit() -> None:
     ] == ["link 'nc-rcv' from '/queues/u.a', attached for 12.0 s"]
 
 
+@pytest.mark.parametrize(("wait", "cause"), [(1, "link-refused"), (1_001, None)])
+def test_a_session_that_ends_since_a_refused_link_was_used(wait: int, cause: str | None) -> None:
+    refuses = detaches("S", 0, "amqp:not-found", "no queue")
+    unknown = error("amqp:session:unattached-handle", "Unattached link handle: 0")
+    ends = ("S", frame("end", error=unknown), wait)
+    text = said(opening(), receiver(), sender(credit=0), refuses, give("C", 10, 0), ends)
+    (row,) = told_of(packets_of(text), "channel-closed-by-broker")
+    assert row["cause_code"] == cause
+    assert row["detail"].endswith("Unattached link handle: 0; 2 links ended with it")
+
+
 OTHER = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
 CONSUMED = "b.C1: basic.consume queue=q consumer_tag=t\nb.S1: basic.consume-ok consumer_tag=t\n"
 GOT = (
