@@ -1117,7 +1117,7 @@ class Capture:
 
     def _started(self) -> int | None:
         """The time of the first packet of this pass; None while there was none."""
-        return self.totals.first_ns
+        return self.totals.span[0]
 
     def count(self, census: Census) -> Iterator[int]:
         """Read everything once for a census; gives the number of packets now and then.

@@ -30,6 +30,20 @@ def test_rates_of_a_part_of_the_time_are_over_that_time() -> None:
     assert part["chosen_end"] == whole["end"]
 
 
+def test_rates_where_the_clock_was_set_back() -> None:
+    """By an hour, after two of four seconds."""
+    path = CAPTURES / "cases/clock_set_back.pcapng.gz"
+    found = amqpsniff.open(path).summary()
+    assert (found["start"], found["end"]) == (
+        "2026-11-29T23:08:43.371633Z", "2026-11-29T22:08:47.408753Z",
+    )  # fmt: skip
+    assert found["span_ns"] == 4_029_268_723
+    for row in found["messages"]:
+        assert row["per_second"] == pytest.approx(row["count"] / 4.0293, rel=0.001)
+    with_another = amqpsniff.open(path, SAMPLES / "pika_mix.pcap").summary()
+    assert with_another["start"] < with_another["end"]
+
+
 def test_a_part_of_nothing_is_not_in_order() -> None:
     part = amqpsniff.open(SAMPLES / "pika_mix.pcap").summary(client="nobody")
     assert part["verdict"]["text"] == "0 of 4 AMQP connections match."

@@ -160,7 +160,9 @@ def _last_frames(context: RuleContext) -> str:
     sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
     if now is None:
         return ""
-    times = [f"the {side}'s {duration(now - last)} before" for side, last in sides if last > 0]
+    times = [
+        f"the {side}'s {duration(now - last)} before" for side, last in sides if 0 < last <= now
+    ]
     return ", last frames: " + ", ".join(times) if times else ""
 
 

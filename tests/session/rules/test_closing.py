@@ -13,8 +13,9 @@ from amqpsniff.session.rules import ending
 from tests.conftest import CAPTURES
 from tests.findings.cases import packets_of
 from tests.session.events import Row
-from tests.session.rules.found import of_capture
+from tests.session.rules.found import findings, of_capture
 from tests.session.rules.telling import one, several, told, told_of
+from tests.session.script import Script
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
 
@@ -223,6 +224,16 @@ def test_deliveries_that_are_lost_with_their_consumer(
         """, "disconnect-unclean")  # fmt: skip
     assert told_of_it in row["detail"]
     assert bool(told_of_it) == ("automatic" in row["detail"])
+
+
+def test_no_time_is_negative_where_the_clock_was_set_back() -> None:
+    script = Script(OPEN + "C1: basic.publish routing_key=q | body=1\nRST C\n")
+    hour_ns = 3_600 * 10**9
+    for place in (-2, -1):
+        packet = script.packets[place]
+        script.packets[place] = packet._replace(ts_ns=packet.ts_ns - hour_ns)
+    (row,) = (one for one in findings(script) if one["code"] == "disconnect-unclean")
+    assert row["detail"] == "the client ended TCP (RST); left open: 1 channel"
 
 
 @pytest.mark.parametrize("end", [
