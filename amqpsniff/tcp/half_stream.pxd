@@ -77,6 +77,7 @@ cdef class HalfStream:
     ) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
     cdef int stray(self, long long seq, long long length) except? -1
+    cdef bint lost_before(self, long long seq, long long ts_ns, long long round_trip_ns) except? -1
     cdef int place(
         self, bytes octets, long long[::1] rows, long long at, long long seq, long long number,
         long long ts_ns, long long needs, bint waits

@@ -32,7 +32,12 @@ from cython.cimports.amqpsniff.tcp.codes import (
     SAME_PACKET,
     SIGN32,
 )
-from cython.cimports.amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
+from cython.cimports.amqpsniff.tcp.limits import (
+    HELD_SEGMENT_BYTES,
+    MIN_RESENT_NS,
+    NEVER,
+    NO_TIME,
+)
 from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
@@ -529,6 +534,31 @@ class HalfStream:
         self.strange_seq = (seq + length) & MASK
         self.slow = 1
         return self.strange
+
+    def lost_before(
+        self, seq: cython.longlong, ts_ns: cython.longlong, round_trip_ns: cython.longlong
+    ) -> cython.bint:
+        """True if what comes before bytes that are held was lost on its way here, and sent again.
+
+        Its sender learns of the loss by the answer to what follows, so it comes a round trip after
+        that and as a later IP packet, and nobody has acknowledged it. `round_trip_ns`: of the
+        handshake, which others may beat by half; -1 for unknown, then the IP packet decides.
+        """
+        piece: Piece
+        index: cython.Py_ssize_t
+        later_by: cython.longlong = 0
+        identification: cython.longlong = self.pool.history.identification
+        if not self.holds() or (self.ack_seen and self.ahead(self.ack_seq) > self.ahead(seq)):
+            return False
+        index = self.held._index(self.next_offset + max(self.ahead(seq), 0))
+        if index >= len(self.held.pieces):
+            return False
+        piece = self.held.pieces[index]
+        if identification > 0 and piece.identification > 0:
+            later_by = (identification - piece.identification) & 0xFFFF
+        if later_by >= 0x8000 or (later_by == 0 and round_trip_ns < 0):
+            return False
+        return ts_ns >= later(piece.ts_ns, max(round_trip_ns >> 1, MIN_RESENT_NS))
 
     def place(
         self,
