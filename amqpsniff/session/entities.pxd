@@ -92,6 +92,8 @@ cdef class Channel(Closeable):
     cdef public long long recent_consumer_batch
     cdef public list noted, committing
     cdef public object tentative
+    cdef public list missed_tags
+    cdef public bint refusals_lost
     cdef public object last_queue, declaring, midstream_confirms, uncommitted
     cdef public long long uncommitted_start
     cdef public tuple unfinished

@@ -563,7 +563,9 @@ class Channel(Closeable):
     answered by a method that was cut. `cancelled`: the last consumers that the broker cancelled, by
     tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`, `deliveries_uncertain`:
     frames may be missing, or more waited than is remembered, so that the number of those that wait
-    is not known. `tentative`: acknowledgements that take effect unless the broker refuses them, as
+    is not known. `missed_tags`: those of deliveries that are missing, as their neighbours show,
+    None for none. `refusals_lost`: the broker may have refused one unseen. `tentative`:
+    acknowledgements that take effect unless the broker refuses them, as
     tuples (entry, 0, outcome, packet number, ts_ns), each behind the one that it may refuse: (None,
     tag, 0, -1, ts_ns). None without any. `broker_discards`: a side has closed it, so the broker
     discards what the client sends. `unfinished`: the last content that was not whole, as (side,
@@ -621,6 +623,8 @@ class Channel(Closeable):
     noted: list[Any]
     committing: list[Any]
     tentative: Any
+    missed_tags: list[Any]
+    refusals_lost: cython.bint
     last_queue: Any
     declaring: Any
     midstream_confirms: Any
@@ -649,7 +653,8 @@ class Channel(Closeable):
         self.cancelled = None
         self.recent_consumer, self.recent_consumer_code, self.recent_consumer_batch = None, -1, -1
         self.noted = self.committing = _NOTHING
-        self.tentative = None
+        self.tentative = self.missed_tags = None
+        self.refusals_lost = False
         self.publishes_uncertain = self.deliveries_uncertain = False
         self.last_queue = self.declaring = self.unfinished = None
         self.broker_discards = False

@@ -201,6 +201,7 @@ def _refuse(tracker: Any, channel: Channel, frame: MethodFrame) -> None:
     """The server closed a channel: it may have refused acknowledgements on it."""
     if channel.tentative is None:
         return
+    channel.refusals_lost = False
     _, text, blamed = read_reason(frame.arguments_json)
     found = _UNKNOWN_TAG.search(text or "")
     if found:

@@ -23,6 +23,7 @@ cdef class Settler:
     cdef int _close_row(self, PendingMessage entry, int outcome) except? -1
     cdef int attach(self, PendingMessage entry, MessageRows rows, long long row) except? -1
     cdef int publish(self, Channel channel, PendingMessage entry) except? -1
+    cdef int follow_tag(self, Channel channel, long long tag) except? -1
     cdef int deliver(self, Channel channel, PendingMessage entry) except? -1
     cdef int _wait(self, Channel channel, PendingMessage entry) except? -1
     cdef int expect_return(self, Channel channel, PendingMessage entry) except? -1

@@ -8,6 +8,7 @@ may still change counts in its rows' `pending`, so that whoever gives rows out c
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import deque
 from operator import attrgetter
 
@@ -62,6 +63,10 @@ REFUSAL_NS = 2_000_000_000
 """Time within which a broker closes the channel because of an acknowledgement that it refuses:
 RabbitMQ does so when it reads it. What it did not refuse by then took effect."""
 _REFUSAL_NS = cython.declare(cython.longlong, REFUSAL_NS)
+
+MAX_MISSED_TAGS = 1_000
+"""Tags of deliveries of a channel that are missing and remembered: more were under way in no loss
+that ended soon."""
 
 
 class Settler:
@@ -230,6 +235,21 @@ class Settler:
         if confirms.is_crowded() and self.more_places < _MAX_ALL_PLACES:
             self.more_places += confirms.grow()
         return confirms.publish(entry.packet_number, entry.ts_ns, late)
+
+    def follow_tag(self, channel: Channel, tag: cython.longlong) -> cython.int:
+        """A delivery came with a tag: those between it and the last one were delivered in a loss,
+        and the broker had not closed the channel.
+        """
+        last: cython.longlong = channel.last_tag
+        if tag > last:
+            channel.refusals_lost = False
+        if tag <= last + 1 or last < 0 or channel.publish_before_loss < 0:
+            return 0
+        if channel.missed_tags is None:
+            channel.missed_tags = []
+        first: cython.longlong = max(last + 1, tag - MAX_MISSED_TAGS + len(channel.missed_tags))
+        channel.missed_tags.extend(range(first, tag))
+        return 0
 
     def deliver(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery that may be acknowledged."""
@@ -438,6 +458,8 @@ class Settler:
         if multiple:
             times.multiple_acks += 1
             known: cython.bint = tag == 0 or channel.deliveries.find(tag) is not None
+            if channel.missed_tags is not None and _take_missed(channel, tag, True):
+                known = True
             if not known or 0 < tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
             doubt: cython.longlong = max(channel.maybe_settled_to, channel.tag_before_loss)
@@ -448,8 +470,15 @@ class Settler:
                 return 0
         else:
             entry = channel.deliveries.pop(tag)
-            if entry is None or tag <= channel.tag_before_loss:
+            missed: cython.bint = (
+                entry is None
+                and channel.missed_tags is not None
+                and _take_missed(channel, tag, False)
+            )
+            if (entry is None and not missed) or tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
+            if missed:
+                return 0
             if entry is not None:
                 if quiet >= PAUSED_ACKS_NS:
                     self._note_pause(channel, entry, quiet)
@@ -509,7 +538,7 @@ class Settler:
     def accept_until(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
         """Tentative acknowledgements take effect that the broker did not refuse by a time."""
         then: cython.longlong
-        while channel.tentative is not None:
+        while channel.tentative is not None and not channel.refusals_lost:
             item = channel.tentative[0]
             if item[0] is None:
                 then = item[4]
@@ -519,7 +548,9 @@ class Settler:
         return 0
 
     def accept_all(self, channel: Channel) -> cython.int:
-        """The broker read all that was tentative, and refused nothing."""
+        """The broker read all that was tentative, and refused nothing, as far as was captured."""
+        if channel.refusals_lost:
+            return self.give_up_tentative(channel, NULL)
         while channel.tentative is not None:
             self._accept_next(channel)
         return 0
@@ -585,6 +616,7 @@ class Settler:
         entry: PendingMessage
         tag: cython.longlong
         self.accept_until(channel, ts_ns)
+        channel.refusals_lost = False
         while channel.tentative is not None:
             item = channel.tentative[0]
             tag = item[1]
@@ -816,3 +848,22 @@ class Settler:
         if not entry.wants or entry.number <= channel.doubtful_delivery():
             return _UNKNOWN
         return UNSETTLED
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _take_missed(channel: Channel, tag: cython.longlong, multiple: cython.bint) -> cython.bint:
+    """Whether a delivery with this tag is missing and was not settled; it is now, with `multiple`
+    all before it, too, all for tag 0.
+    """
+    tags: list[Any] = channel.missed_tags
+    if multiple and tag == 0:
+        tags.clear()
+        return False
+    at: cython.Py_ssize_t = bisect_left(tags, tag)
+    there: cython.bint = at < len(tags) and tags[at] == tag
+    if multiple:
+        del tags[: bisect_right(tags, tag)]
+    elif there:
+        del tags[at]
+    return there

@@ -975,7 +975,7 @@ class Tracker:
         slot: ChannelSlot
         for slot in session.slots():
             if slot.channel is not None and slot.channel.tentative is not None:
-                self.settler.give_up_tentative(slot.channel, NULL)
+                slot.channel.refusals_lost = True
         return 0
 
     def end(self, connection: Connection) -> cython.int:
@@ -1141,6 +1141,8 @@ class Tracker:
         if self.rules_enabled and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
             facts = {"tag": entry.number, "last": channel.last_tag}
             self.emit("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
+        if session.has_loss:
+            self.settler.follow_tag(channel, entry.number)
         channel.last_tag = entry.number
         if times.first_tag < 0:
             times.first_tag = entry.number

@@ -200,8 +200,8 @@ class Connection:
         for incarnation in self.incarnations:
             if not incarnation.ended and not self.over:
                 incarnation.lose(sender)
-                if sender == "server":
-                    incarnation.doubt(None)
+                if sender == "server" and incarnation.tentative:
+                    incarnation.refusals_lost = True
 
     def _no_reply(
         self, channels: list[int], senders: tuple[str, ...], but: tuple[str, ...]

@@ -142,15 +142,18 @@ D12 Of an ack, nack, reject or recover that was cut, what it may mean is not kno
 D13 An ack, nack or reject of a tag that is not outstanding may be refused: the server then closes
     the channel, and neither it nor what the client settles on the channel after it takes effect.
     The same holds for a tag that may have been settled in a loss (D10), not for tag 0 with multiple
-    and not in tx mode. Until it shows, what it and later ones settle is tentative and counts as
-    settled. It takes effect when the server answers the client's close and has not closed itself,
-    or 2 s later, at the next ack, nack, reject or delivery of the channel or at its end. It is
-    refused, with all that follows, by the server's channel.close with "unknown delivery tag" and
+    and not in tx mode; nor for a tag, named for the first time, between those of two deliveries
+    that came one after the other behind a loss in the server's direction: it was delivered in it
+    (the latest 1,000 of them). Until it shows, what it and later ones settle is tentative and
+    counts as settled. It takes effect when the server answers the client's close and has not closed
+    itself, or 2 s later, at the next ack, nack, reject or delivery of the channel or at its end. It
+    is refused, with all that follows, by the server's channel.close with "unknown delivery tag" and
     its tag, or without this text but with close_method basic.ack, basic.nack or basic.reject (then
-    the first). Where neither comes before another channel.close of the server, a loss in its
-    direction, its first method after one, or the end of the incarnation, the outcome is null; but
-    where the beginning of the incarnation is not known and the tag is below its first one, it
-    takes effect.
+    the first). Where neither comes before another channel.close of the server or the end of the
+    incarnation, the outcome is null; but where the beginning of the incarnation is not known and
+    the tag is below its first one, it takes effect. After a loss in the server's direction, and its
+    first method after one, nothing takes effect before a channel.close of the server, or a delivery
+    with a tag above the last one, shows that the channel had not been closed.
 
 Connections
 

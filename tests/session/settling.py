@@ -120,6 +120,8 @@ class Incarnation:
         self.missing: set[str] = set()  # senders not heard since a loss, at its end [P5, D9]
         self.first_tag = self.last_tag = self.lost_tag = -1  # [D10]
         self.tentative: list[Tentative] = []  # [D13]
+        self.refusals_lost = False  # [D13]
+        self.missed: list[int] = []  # tags of deliveries in a loss [D13]
         self.uncertain = self.deliveries_uncertain = False  # [C2]
         self.selected = False  # the mode comes from a select that was sent
         self.next_number: int | None = None
@@ -238,7 +240,12 @@ class Incarnation:
     def deliver(self, event: Event, row: Row, consumer: Consumer | None) -> None:
         """[D3, D4, D5]"""
         message = Message(event, row)
+        if message.tag > self.last_tag:
+            self.refusals_lost = False
         self.believe(event.ts_ns)
+        if self.lost_answers and 0 <= self.last_tag < message.tag:
+            missed = range(self.last_tag + 1, message.tag)
+            self.missed += missed[len(missed) - min(len(missed), 1000 - len(self.missed)) :]
         self.last_tag = message.tag
         if self.first_tag < 0:
             self.first_tag = message.tag
@@ -267,6 +274,11 @@ class Incarnation:
         waiting = [each for each in self.deliveries if each.outstanding and not each.noted]
         everything = multiple and tag == 0
         known = everything or (tag and any(each.tag == tag for each in waiting))
+        if known is False and tag in self.missed:
+            known = True
+        self.missed = [
+            one for one in self.missed if one != tag and not (multiple and (one < tag or tag == 0))
+        ]
         if not self.transacted and not everything and (not known or tag <= self.lost_tag):
             self.tentative.append(Tentative(event))
         for message in waiting:
@@ -300,7 +312,7 @@ class Incarnation:
 
     def believe(self, ts_ns: int) -> None:
         """It had refused by now what it refuses."""
-        while self.tentative:
+        while self.tentative and not self.refusals_lost:
             first = self.tentative[0]
             if first.message is None and ts_ns - first.event.ts_ns <= REFUSAL_NS:
                 break
@@ -308,6 +320,8 @@ class Incarnation:
 
     def believe_all(self) -> None:
         """It read everything and refused nothing."""
+        if self.refusals_lost:
+            self.doubt(None)
         while self.tentative:
             self._take_effect()
 
@@ -319,6 +333,7 @@ class Incarnation:
 
     def closed(self, event: Event, method: str | None) -> None:
         """The server closed the channel, and blames a method."""
+        self.refusals_lost = False
         said = event.arguments["reply_text"].partition("unknown delivery tag ")[2]
         tags = [
             None if one.message else one.event.arguments["delivery_tag"] for one in self.tentative
@@ -348,6 +363,7 @@ class Incarnation:
         """Nothing will show what it refused."""
         if ts_ns is not None:
             self.believe(ts_ns)
+        self.refusals_lost = False
         while self.tentative:
             first = self.tentative[0]
             tag = first.event.arguments.get("delivery_tag")

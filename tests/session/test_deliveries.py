@@ -172,6 +172,39 @@ def test_what_the_broker_may_have_refused_has_no_outcome(ask: Ask, then: str) ->
     assert [row["unsettled_end"] for row in rows.channels] == [None]
 
 
+def _delivered(*tags: int) -> str:
+    return "".join(f"S1: basic.deliver consumer_tag=c delivery_tag={tag}\n" for tag in tags)
+
+
+@pytest.mark.parametrize("multiple", [0, 1])
+def test_the_acknowledgement_of_a_delivery_that_is_lost_is_not_refused(
+    ask: Ask, multiple: int
+) -> None:
+    """Those of others take effect at once, whatever is lost next."""
+    script = f"""
+        GAP S 21
+        {_delivered(3, 4)}
+        C1: basic.ack delivery_tag=2 multiple={multiple}
+        C1: basic.ack delivery_tag=3
+        GAP S 21
+    """
+    rows = ask(Script(CONSUMING + _delivered(1) + script))
+    assert [row["outcome"] for row in rows.messages][1] == "acked"
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [(_delivered(6), "acked"), ("", None), ("C1: channel.close\nS1: channel.close-ok", None)],
+)
+def test_a_loss_may_hide_what_the_broker_refused_until_it_delivers_again(
+    ask: Ask, then: str, outcome: str | None
+) -> None:
+    """A channel that it had closed would have no later delivery."""
+    script = REFUSED.format("C1: basic.ack delivery_tag=9") + "GAP S 21\n" + then
+    rows = ask(Script(f"{script}\n@+3000ms C1: basic.ack delivery_tag=4"))
+    assert rows.messages[1]["outcome"] == outcome
+
+
 @pytest.mark.parametrize("close", ["C1: channel.close", "C0: connection.close"])
 def test_what_is_sent_after_a_close_settles_nothing(ask: Ask, close: str) -> None:
     made = Script(CONSUMING + FIVE + f"C1: basic.ack delivery_tag=1\n{close}\n"
