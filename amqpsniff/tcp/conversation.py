@@ -10,7 +10,14 @@ from ipaddress import IPv6Address
 
 import cython
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
-from cython.cimports.amqpsniff.tcp.codes import MASK
+from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    B_HIGH,
+    B_LOW,
+    MASK,
+    PORTS,
+)
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.zero_window import zero_window
 
@@ -147,11 +154,11 @@ class Conversation:
 
     def take_ends(self, rows: IntView, at: cython.longlong, turned: cython.bint) -> cython.int:
         """The endpoints are those of a segment's row; `turned`: the responder sent it."""
-        self.version = rows[at + 5] >> 32
-        self.a_port = rows[at + 5] >> 16 & 0xFFFF
-        self.b_port = rows[at + 5] & 0xFFFF
-        self.a_high, self.a_low = rows[at + 1], rows[at + 2]
-        self.b_high, self.b_low = rows[at + 3], rows[at + 4]
+        self.version = rows[at + PORTS] >> 32
+        self.a_port = rows[at + PORTS] >> 16 & 0xFFFF
+        self.b_port = rows[at + PORTS] & 0xFFFF
+        self.a_high, self.a_low = rows[at + A_HIGH], rows[at + A_LOW]
+        self.b_high, self.b_low = rows[at + B_HIGH], rows[at + B_LOW]
         if turned:
             self.a_port, self.b_port = self.b_port, self.a_port
             self.a_high, self.b_high = self.b_high, self.a_high

@@ -9,8 +9,8 @@ since, or the conversation is over. A rare path, so plain Python.
 
 from __future__ import annotations
 
-from .codes import ACK, MASK, RST, SYN
-from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, KeptSegment
+from .codes import ACK, ACKNOWLEDGED, FLAGS, LENGTH, MASK, RST, SEQ, SYN
+from .late_handshake import KeptSegment
 
 
 class Doubt:
@@ -88,7 +88,7 @@ class Another(Doubt):
         self.segments = [segment]
         self.code = code
         self.detail = detail
-        flags = segment.row[8]
+        flags = segment.row[FLAGS]
         self.with_syn = bool(flags & SYN)
         seq = segment.row[SEQ] + (1 if flags & SYN else segment.row[LENGTH])
         self.begins: dict[bytes, int] = {keys[0]: seq & MASK}
@@ -98,7 +98,7 @@ class Another(Doubt):
     def repeats(self, key: bytes, seq: int, flags: int) -> bool:
         """True for a copy of the first segment."""
         first = self.segments[0]
-        return seq == first.row[SEQ] and flags == first.row[8] and key == first.key
+        return seq == first.row[SEQ] and flags == first.row[FLAGS] and key == first.key
 
     def confirms(
         self, key: bytes, seq: int, ack: int, flags: int, length: int, expected: int, near: int

@@ -20,17 +20,22 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.tcp.codes import (
+    CAPTURED,
     CONFLICT,
     DATA,
+    EXTRA,
     GAP,
     HISTORY_CONFLICT,
     HISTORY_SAME_PACKET,
+    LENGTH,
     MASK,
     OUT_OF_ORDER,
     RANGE32,
     RETRANSMITTED,
     SAME_PACKET,
+    SEEN,
     SIGN32,
+    START,
 )
 from cython.cimports.amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
 from cython.cimports.amqpsniff.tcp.retransmissions import History
@@ -534,11 +539,11 @@ class HalfStream:
         `needs`: the offset of the other direction that it acknowledges, and whether it `waits` for
         that. Gives what was found, as bits.
         """
-        source: cython.int = rows[at + 9]
-        start: cython.longlong = rows[at + 10]
-        captured: cython.longlong = rows[at + 11]
-        length: cython.longlong = rows[at + 12]
-        seen: cython.longlong = rows[at + 13]
+        source: cython.int = rows[at + EXTRA]
+        start: cython.longlong = rows[at + START]
+        captured: cython.longlong = rows[at + CAPTURED]
+        length: cython.longlong = rows[at + LENGTH]
+        seen: cython.longlong = rows[at + SEEN]
         offset: cython.longlong = self.next_offset + self.ahead(seq)
         end: cython.longlong = offset + length
         found: cython.int = 0

@@ -14,14 +14,22 @@ import cython
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
+    ACKNOWLEDGED,
     ANOTHER,
     BEGINS,
+    CAPTURED,
+    EXTRA,
+    FLAGS,
+    LENGTH,
     MASK,
     MAY_BEGIN,
     NONE,
     OPEN,
     OURS,
     RST,
+    SEEN,
+    SEQ,
+    START,
     SYN,
 )
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
@@ -53,7 +61,7 @@ def opened(
     `serial`: see `Conversation`. `known`: the key of its originator and the first
     sequence number of each direction, by key, where another reading found that out; or null.
     """
-    flags: cython.int = rows[at + 8]
+    flags: cython.int = rows[at + FLAGS]
     answer: cython.int = 1 if flags & SYN and flags & ACK else 0
     key: bytes = key_of(rows, at)
     slot: cython.longlong = table.free_slot()
@@ -66,10 +74,10 @@ def opened(
     conversation.start_ns = ts_ns
     conversation.key = table.key(rows, at)
     if flags & SYN:
-        conversation.first_isn = rows[at + 6]
+        conversation.first_isn = rows[at + SEQ]
         if answer:
-            conversation.first_isn = (rows[at + 7] - 1) & MASK
-            begin(conversation.second, rows[at + 6])
+            conversation.first_isn = (rows[at + ACKNOWLEDGED] - 1) & MASK
+            begin(conversation.second, rows[at + SEQ])
         conversation.syn_seen = True
         begin(conversation.first, conversation.first_isn)
     conversation.incarnation = table.incarnation(conversation.key)
@@ -99,13 +107,13 @@ def may_open(
 
     What can only be the first of its sender, and comes after all that was sent, is not late.
     """
-    flags: cython.int = rows[at + 8]
-    if flags & RST or not (flags & SYN or rows[at + 12] > 0):
+    flags: cython.int = rows[at + FLAGS]
+    if flags & RST or not (flags & SYN or rows[at + LENGTH] > 0):
         return False
-    if not table.straggler(rows, at, rows[at + 6], flags & SYN != 0):
+    if not table.straggler(rows, at, rows[at + SEQ], flags & SYN != 0):
         return True
-    octets = block_of(writer, octets, rows[at + 9])
-    return _opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(rows, at)
+    octets = block_of(writer, octets, rows[at + EXTRA])
+    return _opens(octets, rows[at + START], rows[at + CAPTURED]) and table.is_beyond(rows, at)
 
 
 def begins_anew(
@@ -127,15 +135,15 @@ def begins_anew(
     than before, what is sent again or was captured twice looks the same, unless it lies before the
     first byte or has other bytes.
     """
-    start: cython.longlong = rows[at + 10]
-    captured: cython.longlong = rows[at + 11]
-    seq: cython.longlong = rows[at + 6]
-    ack: cython.longlong = rows[at + 7]
+    start: cython.longlong = rows[at + START]
+    captured: cython.longlong = rows[at + CAPTURED]
+    seq: cython.longlong = rows[at + SEQ]
+    ack: cython.longlong = rows[at + ACKNOWLEDGED]
     offset: cython.longlong
     back: cython.longlong
-    if captured != rows[at + 12] or not rows[at + 8] & ACK or rows[at + 8] & SYN:
+    if captured != rows[at + LENGTH] or not rows[at + FLAGS] & ACK or rows[at + FLAGS] & SYN:
         return 0
-    block: bytes = block_of(writer, octets, rows[at + 9])
+    block: bytes = block_of(writer, octets, rows[at + EXTRA])
     if not _opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
         return 0
     back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
@@ -145,7 +153,7 @@ def begins_anew(
     if half.ahead(seq) >= 0 or (back <= 0 and not _jumps(other, ack)):
         return 0
     if offset >= 0:
-        if half.differs(block, start, offset, captured, rows[at + 13], ts_ns):
+        if half.differs(block, start, offset, captured, rows[at + SEEN], ts_ns):
             return MAY_BEGIN
     elif half.isn >= 0 or ts_ns > later(conversation.start_ns, half.pool.limits.acked_hole_ns):
         return MAY_BEGIN

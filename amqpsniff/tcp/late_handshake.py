@@ -19,11 +19,8 @@ from array import array
 from collections import deque
 from typing import NamedTuple
 
-from .codes import ACK, MASK, SYN
+from .codes import ACK, ACKNOWLEDGED, FLAGS, LENGTH, MASK, SEQ, SYN
 from .limits import NEVER, Limits
-
-SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, LENGTH = 6, 7, 8, 9, 10, 12
-"""Columns of a segment's row, named in `amqpsniff.tcp.codes`."""
 
 _FIRST_BYTES = (b"AMQP", b"PROXY ", b"\x16\x03")
 """A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""

@@ -13,7 +13,19 @@ from array import array
 from ipaddress import ip_address
 
 import cython
-from cython.cimports.amqpsniff.tcp.codes import CHUNK, SEGMENT_FIELDS, UNREACHABLE
+from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    B_HIGH,
+    B_LOW,
+    CHUNK,
+    EXTRA,
+    FLAGS,
+    PACKET,
+    PORTS,
+    SEGMENT_FIELDS,
+    UNREACHABLE,
+)
 from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 from .fragments import Fragments
@@ -71,6 +83,15 @@ def mark_of(
     other: cython.ulonglong = _end(b_high & MASK64, b_low & MASK64, ports & 0xFFFF)
     h: cython.ulonglong = ((one + other) * _THIRD) & MASK64
     return (h ^ (h >> 31)) & MASK63
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _mark_at(rows: cython.longlong[::1], at: cython.longlong) -> cython.longlong:
+    """The mark of the segment at `at`."""
+    return mark_of(
+        rows[at + A_HIGH], rows[at + A_LOW], rows[at + B_HIGH], rows[at + B_LOW], rows[at + PORTS]
+    )
 
 
 def marks_between(pairs: Any) -> list[Any] | None:
@@ -259,18 +280,14 @@ class Dealer:
         octets: bytes = batch.octets
         packet: cython.longlong
         at: cython.longlong = 0
-        mark: cython.longlong
         bucket: cython.longlong
         for packet in range(begin, end):
             if columns.ts_ns[packet] > self.latest:
                 self.latest = columns.ts_ns[packet]
             bucket = ALL if loose else NONE
-            if at < count * SEGMENT_FIELDS and rows[at] == packet:
-                if rows[at + 9] < 0:
-                    mark = mark_of(
-                        rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5]
-                    )
-                    bucket = self.buckets.number(mark)
+            if at < count * SEGMENT_FIELDS and rows[at + PACKET] == packet:
+                if rows[at + EXTRA] < 0:
+                    bucket = self.buckets.number(_mark_at(rows, at))
                 at += SEGMENT_FIELDS
             if bucket >= 0:
                 self._put(bucket, columns, octets, packet)
@@ -400,7 +417,6 @@ class Survey:
         rows: cython.longlong[::1]
         row: cython.longlong
         at: cython.longlong
-        mark: cython.longlong
         place: cython.longlong
         if count == 0:
             return 0
@@ -408,13 +424,12 @@ class Survey:
         self.segments += count
         for row in range(count):
             at = row * SEGMENT_FIELDS
-            mark = mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
-            place = self.marks.number(mark)
+            place = self.marks.number(_mark_at(rows, at))
             if place >= len(self.table):
                 self.table = self.counts = self.counts + array("q", [0]) * len(self.counts)
-            if rows[at + 8] & UNREACHABLE:
+            if rows[at + FLAGS] & UNREACHABLE:
                 self.segments -= 1
-            self.table[place] += captured[rows[at]]
+            self.table[place] += captured[rows[at + PACKET]]
         return 0
 
     @property

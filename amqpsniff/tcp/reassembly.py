@@ -25,14 +25,29 @@ from collections.abc import Iterable
 import cython
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS
 from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
     ACK,
+    ACKNOWLEDGED,
+    B_HIGH,
+    B_LOW,
+    CAPTURED,
     CHUNK,
     DATA,
+    EXTRA,
     FIN,
+    FLAGS,
+    IDENTIFICATION,
+    LENGTH,
     MASK,
     NO_WINDOW,
+    PACKET,
+    PORTS,
     RST,
+    SEEN,
     SEGMENT_FIELDS,
+    SEQ,
+    START,
     SYN,
     UNREACHABLE,
 )
@@ -56,11 +71,12 @@ if TYPE_CHECKING:
 SPECIAL = cython.declare(cython.int, NO_WINDOW | ACK | SYN | FIN | RST)
 
 
-# Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all,
-# of which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set
-# of addresses gains nothing.
+# Cells of the cache from addresses and ports to half-streams (768 KiB in all, of which only the
+# cells in use are touched). A cell has the index of a half-stream, then its addresses and ports in
+# the columns of a segment's row. A miss costs one look-up in a dict, so a crafted set of addresses
+# gains nothing.
 CELLS = cython.declare(cython.longlong, 16_384)
-CELL = cython.declare(cython.longlong, 6)
+CELL = cython.declare(cython.longlong, PORTS + 1)
 
 # Events made ready beside one for each packet.
 SPARE_EVENTS = cython.declare(cython.longlong, 8)
@@ -290,14 +306,14 @@ class Reassembler:
         for row in range(count):
             at = row * SEGMENT_FIELDS
             with cython.boundscheck(False):  # the row is there
-                packet = rows[at]
-                a_high, a_low = rows[at + 1], rows[at + 2]
-                b_high, b_low = rows[at + 3], rows[at + 4]
-                ports = rows[at + 5]
-                flags = cython.cast(cython.int, rows[at + 8])
-                length = rows[at + 12]
-                history.seen = rows[at + 13]
-                history.identification = rows[at + 14]
+                packet = rows[at + PACKET]
+                a_high, a_low = rows[at + A_HIGH], rows[at + A_LOW]
+                b_high, b_low = rows[at + B_HIGH], rows[at + B_LOW]
+                ports = rows[at + PORTS]
+                flags = cython.cast(cython.int, rows[at + FLAGS])
+                length = rows[at + LENGTH]
+                history.seen = rows[at + SEEN]
+                history.identification = rows[at + IDENTIFICATION]
             number = numbers[packet] | high
             ts_ns = times[packet]
             slow_path.serial += 1
@@ -316,13 +332,13 @@ class Reassembler:
             index = -1
             with cython.boundscheck(False):  # every cell is there
                 if (
-                    cache[slot] == ports
-                    and cache[slot + 1] == a_low
-                    and cache[slot + 2] == b_low
-                    and cache[slot + 3] == a_high
-                    and cache[slot + 4] == b_high
+                    cache[slot + PORTS] == ports
+                    and cache[slot + A_LOW] == a_low
+                    and cache[slot + B_LOW] == b_low
+                    and cache[slot + A_HIGH] == a_high
+                    and cache[slot + B_HIGH] == b_high
                 ):
-                    index = cython.cast(cython.int, cache[slot + 5])
+                    index = cython.cast(cython.int, cache[slot])
             if index >= 0:
                 half = self.halves[index]
                 if not half.open or half.cell != cell:
@@ -341,20 +357,20 @@ class Reassembler:
             if flags & SPECIAL == ACK and not half.slow:
                 other = self.halves[index ^ 1]
                 other.ack_seen = 1
-                ahead = (rows[at + 7] - other.next_seq) & MASK
+                ahead = (rows[at + ACKNOWLEDGED] - other.next_seq) & MASK
                 if ahead == 0 or ahead > self.ahead_limit or other.next_seq < 0:
-                    if rows[at + 6] == half.next_seq and (
-                        length == 0 or (rows[at + 11] == length and rows[at + 9] < 0)
+                    if rows[at + SEQ] == half.next_seq and (
+                        length == 0 or (rows[at + CAPTURED] == length and rows[at + EXTRA] < 0)
                     ):
                         half.packets += 1
                         half.last_number = number
                         half.last_ns = ts_ns
                         half.activity = slow_path.serial
-                        other.ack_seq = rows[at + 7]
+                        other.ack_seq = rows[at + ACKNOWLEDGED]
                         if length > 0:
                             if self.placing:
                                 self._place(half, rows, at)
-                            self._deliver(half, rows[at + 10], length, number, ts_ns)
+                            self._deliver(half, rows[at + START], length, number, ts_ns)
                             if half.acked_late_ns > 0:
                                 if ts_ns - half.acked_late_ns <= PROMPT_NS:
                                     half.awaited_acks += 1
@@ -376,11 +392,11 @@ class Reassembler:
         """Note where the next segment of a half-stream lies."""
         self.slow_path.places.extend(
             (
-                rows[at],
+                rows[at + PACKET],
                 half.index,
                 half.next_offset,
-                rows[at + 10],
-                rows[at + 11],
+                rows[at + START],
+                rows[at + CAPTURED],
                 half.acknowledged() if half.ack_seen else -1,
             )
         )
@@ -423,12 +439,10 @@ class Reassembler:
         cell: cython.longlong,
     ) -> cython.int:
         """Find a segment's half-stream in a cell, which is right if the half-stream points back."""
+        column: cython.longlong
         slot: cython.longlong = cell * CELL
         half.cell = cell
-        self.cache[slot] = rows[at + 5]
-        self.cache[slot + 1] = rows[at + 2]
-        self.cache[slot + 2] = rows[at + 4]
-        self.cache[slot + 3] = rows[at + 1]
-        self.cache[slot + 4] = rows[at + 3]
-        self.cache[slot + 5] = half.index
+        self.cache[slot] = half.index
+        for column in range(A_HIGH, PORTS + 1):
+            self.cache[slot + column] = rows[at + column]
         return 0

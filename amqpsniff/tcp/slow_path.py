@@ -18,12 +18,18 @@ from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp import out_of_order
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
+    ACKNOWLEDGED,
     AHEAD,
     ANOTHER,
+    CAPTURED,
     CERTAIN,
     CLOSE,
     CONFLICT,
+    EXTRA,
     FIN,
+    FLAGS,
+    IDENTIFICATION,
+    LENGTH,
     LIMIT,
     MASK,
     MAY_BEGIN,
@@ -31,10 +37,14 @@ from cython.cimports.amqpsniff.tcp.codes import (
     NONE,
     OUT_OF_ORDER,
     OUTSIDE,
+    PACKET,
     RETRANSMITTED,
     RST,
     SAME_PACKET,
+    SEEN,
     SEGMENT_FIELDS,
+    SEQ,
+    START,
     SYN,
 )
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
@@ -104,8 +114,8 @@ def segment_of(
     segment: Segment = Segment.__new__(Segment)
     segment.octets, segment.rows, segment.at = octets, rows, at
     segment.number, segment.ts_ns = number, ts_ns
-    segment.seq, segment.ack = rows[at + 6], rows[at + 7]
-    segment.flags, segment.length = rows[at + 8], rows[at + 12]
+    segment.seq, segment.ack = rows[at + SEQ], rows[at + ACKNOWLEDGED]
+    segment.flags, segment.length = rows[at + FLAGS], rows[at + LENGTH]
     return segment
 
 
@@ -164,11 +174,11 @@ class SlowPath:
     def note_unreachable(self, rows: IntView, at: cython.longlong) -> cython.int:
         """ICMP says that a segment did not reach its destination: note the first about a SYN."""
         half: HalfStream = self.find(rows, at)
-        if half is None or half.isn != rows[at + 6]:
+        if half is None or half.isn != rows[at + SEQ]:
             return 0
         conversation: Conversation = self.table.conversations[half.index >> 1]
         if conversation.unreachable < 0:
-            conversation.unreachable = rows[at + 7]
+            conversation.unreachable = rows[at + ACKNOWLEDGED]
         return 0
 
     def unknown(
@@ -192,7 +202,11 @@ class SlowPath:
                 return self.find(rows, at).index
         if not may_open(self.table, self.writer, octets, rows, at):
             return -1
-        if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
+        if (
+            not flags & SYN
+            and rows[at + EXTRA] < 0
+            and begins(octets, rows[at + START], rows[at + CAPTURED])
+        ):
             pending = self._begin_pending(key, segment, number)
             if pending is not None:
                 return self._wait(pending, key, segment) - 1
@@ -260,9 +274,9 @@ class SlowPath:
         """A segment with what was captured of it, to be followed later."""
         rows: cython.longlong[::1] = segment.rows
         at: cython.longlong = segment.at
-        start: cython.longlong = rows[at + 10]
-        block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
-        payload = block[start : start + rows[at + 11]]
+        start: cython.longlong = rows[at + START]
+        block: bytes = block_of(self.writer, segment.octets, rows[at + EXTRA])
+        payload = block[start : start + rows[at + CAPTURED]]
         place: cython.longlong
         row = _ROW[:]
         kept: cython.longlong[::1] = row
@@ -274,12 +288,12 @@ class SlowPath:
         """A segment that was kept; its row names the bytes that it has now."""
         self.writer.extra.append(kept.octets)
         row: cython.longlong[::1] = kept.row
-        row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
+        row[EXTRA], row[START], row[SEEN] = len(self.writer.extra) - 1, 0, self.history.seen
         return segment_of(b"", row, 0, kept.number, kept.ts_ns)
 
     def _follow(self, kept: Any, segment: Segment) -> cython.int:
         """Follow a segment that was kept, as of the time when it came."""
-        self.history.identification, self.serial = segment.rows[14], kept.place
+        self.history.identification, self.serial = segment.rows[IDENTIFICATION], kept.place
         return self._handle(segment, self.find(segment.rows, 0).index)
 
     def _open(self, segment: Segment, serial: cython.longlong) -> cython.int:
@@ -441,7 +455,7 @@ class SlowPath:
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", side
                 conversation.ended_ns, conversation.ended_number = ts_ns, number
-            out_of_order.release(half, other, number, ts_ns, segment.rows[segment.at + 13])
+            out_of_order.release(half, other, number, ts_ns, segment.rows[segment.at + SEEN])
         out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, number, ts_ns)
 
@@ -510,7 +524,7 @@ class SlowPath:
         other: HalfStream = segment.other
         number: cython.longlong = segment.number
         ts_ns: cython.longlong = segment.ts_ns
-        seq: cython.longlong = segment.rows[segment.at + 6]
+        seq: cython.longlong = segment.rows[segment.at + SEQ]
         ack: cython.longlong = segment.ack if segment.flags & ACK else -1
         reached: cython.longlong = half.captured_end()
         end: cython.longlong = reached
@@ -644,7 +658,7 @@ class SlowPath:
         conversation: Conversation = segment.conversation
         conversation.over_ns = segment.ts_ns
         self._close(conversation, segment.number, segment.ts_ns, 1)
-        segment.seq = segment.rows[segment.at + 6]
+        segment.seq = segment.rows[segment.at + SEQ]
         half: HalfStream = self.find(segment.rows, segment.at)  # what waited may have opened one
         index: cython.int = self._open(segment, segment.number) if half is None else half.index
         return self._handle(segment, index)
@@ -668,28 +682,28 @@ class SlowPath:
         length: cython.longlong = segment.length
         number: cython.longlong = segment.number
         ts_ns: cython.longlong = segment.ts_ns
-        captured: cython.longlong = rows[at + 11]
+        captured: cython.longlong = rows[at + CAPTURED]
         if half.next_seq < 0:
             half.start_at(seq)
-        if self.places is not None and rows[at + 9] < 0:
+        if self.places is not None and rows[at + EXTRA] < 0:
             self.places.extend(
                 (
-                    rows[at],
+                    rows[at + PACKET],
                     half.index,
                     half.next_offset + half.ahead(seq),
-                    rows[at + 10],
+                    rows[at + START],
                     captured,
                     half.acknowledged() if half.ack_seen else -1,
                 )
             )
         if captured < length:
             self.cut += 1
-        block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
+        block: bytes = block_of(self.writer, segment.octets, rows[at + EXTRA])
         needs: cython.longlong = other.offset_of(segment.ack) if segment.flags & ACK else 0
         waits: cython.bint = out_of_order.waits(needs, other)
         found = half.place(block, rows, at, seq, number, ts_ns, needs, waits)
-        out_of_order.release(half, other, number, ts_ns, rows[at + 13])
-        if out_of_order.make_room(half, other, rows[at + 13]):
+        out_of_order.release(half, other, number, ts_ns, rows[at + SEEN])
+        if out_of_order.make_room(half, other, rows[at + SEEN]):
             found |= LIMIT
         if found == 0:
             return 0

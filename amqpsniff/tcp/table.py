@@ -14,7 +14,16 @@ from array import array
 from heapq import nsmallest
 
 import cython
-from cython.cimports.amqpsniff.tcp.codes import MASK, SIGN32
+from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    B_HIGH,
+    B_LOW,
+    MASK,
+    PORTS,
+    SEQ,
+    SIGN32,
+)
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.limits import MIN_JUMP
@@ -44,20 +53,20 @@ _ENDED.open = 0
 
 def key_of(rows: IntView, at: cython.longlong) -> bytes:
     """The addresses and ports of the segment at `at`, as bytes."""
-    if not 0 <= at < len(rows) - 5:
+    if not 0 <= at < len(rows) - PORTS:
         raise IndexError("no such row")
-    if rows[at + 5] >> 32 == 4:
+    if rows[at + PORTS] >> 32 == 4:
         numbers: cython.uint[3]
-        numbers = [rows[at + 2] & MASK, rows[at + 4] & MASK, rows[at + 5] & MASK]  # type: ignore
+        numbers = [rows[at + A_LOW] & MASK, rows[at + B_LOW] & MASK, rows[at + PORTS] & MASK]  # type: ignore
         if cython.compiled:
             return PyBytes_FromStringAndSize(
                 cython.cast(cython.p_char, cython.address(numbers[0])), IPV4_KEY_BYTES
             )
         return array("I", numbers).tobytes()  # type: ignore
     if cython.compiled:
-        first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
+        first = cython.cast(cython.p_char, cython.address(rows[at + A_HIGH]))
         return PyBytes_FromStringAndSize(first, KEY_BYTES)
-    return cython.cast(object, rows)[at + 1 : at + 6].tobytes()
+    return cython.cast(object, rows)[at + A_HIGH : at + PORTS + 1].tobytes()
 
 
 @cython.cfunc
@@ -123,15 +132,15 @@ class ConversationTable:
         self._ended = []
         self._oldest = 0
         self._quiet = []
-        self.turned = array("q", [0]) * 6
+        self.turned = array("q", [0]) * (PORTS + 1)
 
     def back_key(self, rows: IntView, at: cython.longlong) -> bytes:
         """The key of the other direction than the segment's."""
-        ports: cython.longlong = rows[at + 5]
+        ports: cython.longlong = rows[at + PORTS]
         turned: cython.longlong[::1] = self.turned
-        turned[1], turned[2] = rows[at + 3], rows[at + 4]
-        turned[3], turned[4] = rows[at + 1], rows[at + 2]
-        turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
+        turned[A_HIGH], turned[A_LOW] = rows[at + B_HIGH], rows[at + B_LOW]
+        turned[B_HIGH], turned[B_LOW] = rows[at + A_HIGH], rows[at + A_LOW]
+        turned[PORTS] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
         return key_of(turned, 0)
 
     def key(self, rows: IntView, at: cython.longlong) -> bytes:
@@ -250,7 +259,7 @@ class ConversationTable:
         if record is None:
             return False
         back = key_of(rows, at) != record.key
-        ahead = (rows[at + 6] - (record.back_next_seq if back else record.next_seq)) & MASK
+        ahead = (rows[at + SEQ] - (record.back_next_seq if back else record.next_seq)) & MASK
         return MIN_JUMP <= ahead < SIGN32
 
     def least_active(self) -> Conversation:
