@@ -12,17 +12,17 @@ SIGN32, RANGE32 = 1 << 31, 1 << 32
 OPEN, DATA, GAP, CLOSE = range(4)
 
 RETRANSMITTED, SAME_PACKET, OUT_OF_ORDER, CONFLICT, LIMIT = 1, 2, 4, 8, 16
-"""What `HalfStream.place` found of a segment; the first two exclude each other. Out of order is
+"""Bits of `HalfStream.insert` about a segment; the first two exclude each other. Out of order is
 what comes after bytes that follow it."""
 
 HISTORY_SAME_PACKET, HISTORY_CONFLICT = 1, 2
-"""What `History` found of bytes that were sent before."""
+"""Bits of `History.compare` about bytes that were sent before."""
 
-OURS, ANOTHER, NONE = range(3)
+CURRENT, SUCCESSOR, NEITHER = range(3)
 """Whether a SYN belongs to the conversation that is open, to a new one, or to none."""
 
-BEGINS, MAY_BEGIN = 1, 2
-"""What `handshake.begins_anew` says."""
+REUSED, MAYBE_REUSED = 1, 2
+"""What `handshake.detect_reuse` says."""
 
 CERTAIN, AHEAD, OUTSIDE = range(3)
 """Where a RST is: at the next byte or where its receiver may expect it; beyond that, within a

@@ -28,8 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from amqpsniff.byteorder import IntView
 
-PLACE_FIELDS = 6
-"""Integers of a segment's place, see `Reassembler.take_places`."""
+POSITION_FIELDS = 6
+"""Integers of a segment's position, see `Reassembler.take_positions`."""
 
 MORE_ROWS = cython.declare(cython.longlong, 64)
 """Rows made ready at once when a batch has more events than were expected."""
@@ -65,7 +65,7 @@ class StreamBatch:
     `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the byte after the SYN, or from the
     first captured byte where the SYN was not captured. `number` and `ts_ns` are those of the
     packet that carried it, or that filled the hole before it; above the `NUMBER_BITS` of a
-    number is the place of its capture in `captures`. `late` are events that became known by another
+    number is the index of its capture in `captures`. `late` are events that became known by another
     packet; `resets` are slots of conversations that had a RST, or went on after one.
     """
 
@@ -187,9 +187,9 @@ class EventWriter:
         self.extra = []
         self.findings = []
         self.columns = [_column(code, rows) for code in "iiiqqqqq"]
-        return self._look(rows)
+        return self._bind(rows)
 
-    def _look(self, rows: cython.longlong) -> cython.int:
+    def _bind(self, rows: cython.longlong) -> cython.int:
         self.kind, self.half, self.source = self.columns[:3]
         self.start, self.length, self.stream_offset, self.number, self.ts_ns = self.columns[3:]
         self.capacity = rows
@@ -201,7 +201,7 @@ class EventWriter:
         self.columns = [_column(column.format, rows) for column in columns]
         for new, old in zip(self.columns, columns, strict=True):
             new[: self.capacity] = old
-        return self._look(rows)
+        return self._bind(rows)
 
     def append(
         self,

@@ -79,45 +79,36 @@ def _before(half: HalfStream) -> cython.longlong:
 
 
 class Closed:
-    """Facts of a conversation that are kept after its end, of the direction of its key and of the
-    way back; -1 for unknown.
-
-    `over`: it ended; otherwise it was given up and may go on.
-    """
+    """Facts of a conversation that are kept after its end; -1 for unknown numbers."""
 
     key: bytes
-    next_seq: int
-    back_next_seq: int
-    isn: int
+    next_seq: int  # of the direction of its key
+    back_next_seq: int  # of the other direction
+    isn: int  # in the same way
     back_isn: int
     incarnation: int
-    over: cython.bint
+    over: cython.bint  # it ended; otherwise it was given up and may go on
 
     def __init__(self) -> None:
         self.key = b""
 
 
 class ConversationTable:
-    """Open and recently closed conversations, bounded by `Limits`.
+    """Open and recently closed conversations, bounded by `Limits`."""
 
-    `halves` and `conversations` are by slot, `keys` has the half-stream of the direction that has
-    the conversation's key. `open` counts conversations.
-    """
-
-    open: int
-    near: int
-    remembered: int
-    _oldest: int
-
-    halves: list[Any]
-    conversations: list[Any]
-    keys: dict[Any, Any]
-    _closed: dict[Any, Any]
-    turned: IntView
-    _free: list[Any]
+    halves: list[Any]  # by slot * 2 + direction
+    conversations: list[Any]  # by slot
+    keys: dict[Any, Any]  # by conversation's key the half-stream of the direction with that key
+    open_count: int  # open conversations
+    near: int  # bytes within which a late segment is of a conversation that ended
+    remembered: int  # how many closed ones at most
+    turned: IntView  # the addresses and ports of a segment's other direction, as in a row
+    _closed: dict[Any, Any]  # by key the last one that ended
+    _ended: list[Any]  # a ring of all that are remembered
+    _oldest: int  # index of the one that ended first
+    _free: list[Any]  # slots
     _free_next_batch: list[Any]
-    _ended: list[Any]
-    _quiet: list[Any]
+    _quiet: list[Any]  # see `least_active`
 
     def __init__(self, limits: Any) -> None:
         self.near = limits.closed_near_bytes
@@ -125,7 +116,7 @@ class ConversationTable:
         self.halves = []
         self.conversations = []
         self.keys = {}
-        self.open = 0
+        self.open_count = 0
         self._free = []
         self._free_next_batch = []
         self._closed = {}
@@ -190,14 +181,14 @@ class ConversationTable:
         self.halves[slot * 2] = conversation.first
         self.halves[slot * 2 + 1] = conversation.second
         self.keys[conversation.key] = half
-        self.open += 1
+        self.open_count += 1
         return 0
 
     def remove(self, conversation: Conversation, over: cython.bint) -> cython.int:
         """Take a conversation out and remember what is needed to know its stragglers."""
         half: HalfStream = self.keys.pop(conversation.key)
         self._free_next_batch.append(conversation.first.index >> 1)
-        self.open -= 1
+        self.open_count -= 1
         if self.remembered > 0:
             self._remember(conversation, half, self._record(), over)
         return 0
@@ -232,7 +223,7 @@ class ConversationTable:
         record: Closed = self._closed.get(key)
         return 0 if record is None else record.incarnation + 1
 
-    def straggler(
+    def is_straggler(
         self, rows: IntView, at: cython.longlong, seq: cython.longlong, syn: cython.bint
     ) -> cython.bint:
         """True if a segment without a conversation is a late one of a conversation that ended."""
@@ -275,10 +266,10 @@ class ConversationTable:
                 if conversation.first.open and conversation.last_half().activity == activity:
                     return conversation
             activities: list[Any] = []
-            for conversation in self.all_open(self.open):
+            for conversation in self.all_open(self.open_count):
                 activities.append(conversation.last_half().activity)
             last: cython.longlong = max(nsmallest(QUIETEST, activities))
-            for conversation in self.all_open(self.open):
+            for conversation in self.all_open(self.open_count):
                 activity = conversation.last_half().activity
                 if activity <= last:
                     self._quiet.append((activity, conversation.serial, conversation))
