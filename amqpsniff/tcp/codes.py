@@ -66,10 +66,10 @@ cache."""
 
 # layers of a packet
 IPV4, IPV6 = 0x0800, 0x86DD
-PLACE_BITS = 40
-PLACE_MASK = (1 << PLACE_BITS) - 1
+OFFSET_BITS = 40
+OFFSET_MASK = (1 << OFFSET_BITS) - 1
 UNREAD = -2
-"""The place below a tunnel's header that is not read."""
+"""What `link` gives for a tunnel that is not read."""
 
 MAX_LAYERS = 32
 """IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound

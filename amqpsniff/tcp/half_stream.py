@@ -55,16 +55,16 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """What all half-streams hold back together, their limits, writer and history."""
+    """What all half-streams share: their limits, writer and history, and how much they hold."""
 
     writer: EventWriter
     history: History
     limits: Any
-    total: int
-    max_total: int
-    max_bytes: int
+    total: int  # bytes held by all half-streams
+    max_total: int  # bounds of `Limits`: bytes held by all,
+    max_bytes: int  # bytes and segments held by one,
     max_segments: int
-    max_ahead: int
+    max_ahead: int  # bytes that a segment may lie ahead or behind
     max_behind: int
 
     def __init__(self, limits: Any, writer: EventWriter, history: History) -> None:
@@ -80,19 +80,15 @@ class HoldingPool:
 
 
 class Piece:
-    """A range of a half-stream; `octets` is shorter than it when a snap length cut them.
+    """A range of a half-stream that is held back."""
 
-    `identification` is that of its IP packet, -1 for none; `needs`: what it acknowledges, as an
-    offset of the other direction.
-    """
-
-    start: int
+    start: int  # offsets of the half-stream
     end: int
-    number: int
+    octets: bytes  # fewer than in the range where a snap length cut the packet
+    number: int  # of its packet
     ts_ns: int
-    identification: int
-    needs: int
-    octets: bytes
+    identification: int  # of its IP packet, -1 for none
+    needs: int  # the offset of the other direction that it acknowledges
 
 
 def piece_of(
@@ -120,7 +116,7 @@ class Held:
     """The pieces of one half-stream: those of a list from index `head` on."""
 
     head: int
-    octets: int
+    octets: int  # bytes of the pieces, and `HELD_SEGMENT_BYTES` for each
 
     pool: HoldingPool
     pieces: list[Any]

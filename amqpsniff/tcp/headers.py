@@ -38,7 +38,7 @@ from cython.cimports.amqpsniff.tcp.codes import (
     UNREACHABLE,
 )
 from cython.cimports.amqpsniff.tcp.layers import Layers
-from cython.cimports.amqpsniff.tcp.link import link_place
+from cython.cimports.amqpsniff.tcp.link import find_ip
 
 from amqpsniff.findings import Finding
 
@@ -189,7 +189,7 @@ class HeaderParser:
                 layers.end = stop
                 layers.wire_end = wire_stop
                 layers.ts_ns = ts_ns[packet]
-                kind = self._walk(link_place(block, at, stop, link_type[packet]))
+                kind = self._walk(find_ip(block, at, stop, link_type[packet]))
                 if kind == QUOTED:
                     row += self._quote(table, row, packet, seen)
                 if kind != TCP:
@@ -268,13 +268,13 @@ class HeaderParser:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _walk(self, place: cython.longlong) -> cython.int:
-        """The end of the layers from `place`; counts what is not TCP."""
+    def _walk(self, header: cython.longlong) -> cython.int:
+        """How the layers from an IP header end; counts what is not TCP."""
         kind: cython.int
-        if place < 0:
+        if header < 0:
             self.not_ip += 1
             return NOT_TCP
-        kind = self.layers.walk(place)
+        kind = self.layers.walk(header)
         if kind == TCP:
             return kind
         if kind == NOT_TCP or kind == QUOTED:

@@ -37,14 +37,14 @@ SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
 
 
 class Deadlines:
-    """Half-streams by deadline; `next_ns` is the earliest one, or later than any time."""
+    """Half-streams by deadline."""
 
-    heap: list[Any]
-    queue: Any
-    last_ns: int
-    made: int
-    pending_ns: int
-    next_ns: int
+    next_ns: int  # the earliest deadline, `NEVER` if there is none
+    heap: list[Any]  # (deadline, its number, half-stream)
+    queue: Any  # half-streams by `linger_ns`
+    last_ns: int  # the latest deadline in the queue
+    made: int  # deadlines so far
+    pending_ns: int  # the deadline of `PendingConversations`
 
     def __init__(self) -> None:
         self.clear()

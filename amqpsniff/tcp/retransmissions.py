@@ -40,29 +40,30 @@ ROWS = cython.declare(cython.longlong, 16_384)
 
 
 class History:
-    """Places of the bytes of the last segments; one object for all half-streams.
+    """Where the bytes of the last segments are; one object for all half-streams.
 
-    `seen`, wherever it is asked for, is the number of bytes of packets captured so far;
-    `identification` that of the IP packet being read, -1 when it has none. `sent_number` and
-    `sent_ns` are of the packet that had the first of the bytes that were compared last, -1 if that
-    is not known.
+    The argument `seen` of its methods is the number of bytes of packets captured so far.
     """
 
-    segments: int
-    octets: int
-    duplicate_ns: int
+    segments: int  # how many of a half-stream are compared at most
+    octets: int  # for how many captured bytes they are kept
+    duplicate_ns: int  # see `Limits`
+
+    table: IntView  # the ring of rows, whose columns `codes` names
+    head: int  # number of the next row
+    blocks: dict[Any, Any]  # blocks of packets by number
     blocks_made: int
-    head: int
-    seen: int
-    identification: int
+    block: int  # the number of the batch's block
+    order: Any  # [number, bytes seen up to its last row] of each block, oldest first
+    entry: list[Any]  # that of the batch's block
+
+    # the packet being read
+    seen: int  # bytes of packets captured up to it
+    identification: int  # of the IP packet, -1 if it has none
+
+    # the packet that had the first of the bytes compared last, -1 if unknown
     sent_number: int
     sent_ns: int
-    block: int
-    order: Any
-
-    table: IntView
-    blocks: dict[Any, Any]
-    entry: list[Any]
 
     def __init__(self, limits: Any) -> None:
         self.segments = limits.history_segments

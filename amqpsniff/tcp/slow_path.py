@@ -2,9 +2,10 @@
 """Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
 
 `Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
-here, segment by segment. `handle_segment` checks in this order: SYN, RST, possible at all,
-acknowledgement, payload, FIN; then if a hole is overdue or the end reached. What a RST
-or SYN means is often known only by what follows (`doubt`).
+here, segment by segment. `handle_segment` looks at the SYN, the RST, whether the segment can lie
+where it does, the acknowledgement, the payload and the FIN, in this order; then it gives up holes
+that are overdue, and closes the conversation at its end. What a RST or SYN means is often known
+only by what follows (`doubt`).
 
 What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
@@ -249,7 +250,7 @@ class SlowPath:
         return 0
 
     def _keep(self, key: bytes, segment: Segment) -> Any:
-        """A segment with what was captured of it, to be followed later."""
+        """The `KeptSegment` of a segment, to be followed later."""
         rows: cython.longlong[::1] = segment.rows
         at: cython.longlong = segment.at
         payload = segment.octets[segment.start : segment.start + segment.captured]
@@ -261,7 +262,7 @@ class SlowPath:
         return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.segment_serial)
 
     def _recall(self, kept: Any) -> FollowedSegment:
-        """A segment that was kept; its row names the bytes that it has now."""
+        """A segment that was kept: its payload is now in bytes of its own."""
         self.writer.extra.append(kept.octets)
         row: cython.longlong[::1] = kept.row
         row[EXTRA], row[START], row[SEEN] = len(self.writer.extra) - 1, 0, self.history.seen
@@ -281,6 +282,7 @@ class SlowPath:
         return open_conversation(self.table, self.writer, self.pool, segment, serial, known)
 
     def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
+        """Close the least active conversation, to make room for another."""
         quiet: Conversation = self.table.least_active()
         if not self.limit_reported:
             self.limit_reported = True
@@ -341,6 +343,7 @@ class SlowPath:
         return self._handle(self._segment(octets, rows, at, number, ts_ns), index)
 
     def _handle(self, segment: FollowedSegment, index: cython.int) -> cython.int:
+        """Take a segment of the half-stream with an index, in the order of the module's prose."""
         half: HalfStream = self.table.halves[index]
         other: HalfStream = self.table.halves[index ^ 1]
         conversation: Conversation = self.table.conversations[index >> 1]
@@ -644,6 +647,7 @@ class SlowPath:
         return 0
 
     def _take_payload(self, segment: FollowedSegment) -> cython.int:
+        """Insert the payload of a segment; count and report what is unusual about it."""
         found: cython.int
         offset: cython.longlong
         half: HalfStream = segment.half
