@@ -499,7 +499,7 @@ class Capture:
             limit,
             chosen.channel,
             chosen.matches_connection(),
-            lambda: chosen.span(self._started),
+            self._span(chosen),
         )
         deque(self.count(census), 0)
         return self._summary(census, chosen, limit)
@@ -969,7 +969,7 @@ class Capture:
         chosen = self.chosen(self._counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
         data = ReportData(chosen, connections, self._started, Wanted(only, ignore, severity))
         wanted = chosen.matches_connection()
-        census = Census(1, None, wanted, lambda: chosen.span(self._started))
+        census = Census(1, None, wanted, self._span(chosen))
         more: Any = {"census": census, "on_connection_end": data.introductions.add}
         if chosen.chooses():
             columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
@@ -1095,7 +1095,7 @@ class Capture:
     def _summary(
         self, census: Census, part: Selection, top: int, findings: Sequence[Found] | None = None
     ) -> Summary:
-        """The summary of the pass that is over. Times of outcomes are those of the whole alone.
+        """The summary of the pass that is over.
 
         `findings` are others than those of the pass.
         """
@@ -1107,17 +1107,23 @@ class Capture:
             captures=self.names,
             comments=self.comments,
             tls=self.encrypted,
-            outcomes={} if part.chooses() else self.outcomes,
-            replies={} if part.chooses() else self.replies,
+            outcomes=self.outcomes,
+            replies=self.replies,
             findings=self.found if findings is None else findings,
             part=part.chooses(),
             zone=part.tz,
             top=top,
         )
 
+    def _span(self, chosen: Selection) -> Callable[[], tuple[int | None, int | None]] | None:
+        """Gives the time that a selection chooses, once a packet was read; None for all of it."""
+        if chosen.from_ is None and chosen.to is None:
+            return None
+        return lambda: chosen.span(self._started)
+
     def _started(self) -> int | None:
         """The time of the first packet of this pass; None while there was none."""
-        return self.totals.first_ns
+        return self.totals.span[0]
 
     def count(self, census: Census) -> Iterator[int]:
         """Read everything once for a census; gives the number of packets now and then.

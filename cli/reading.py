@@ -94,7 +94,7 @@ class Reading:
 
     def started(self) -> int | None:
         """When the first packet was captured; None while no packet with a time was read."""
-        return self.capture.totals.first_ns
+        return self.capture.totals.span[0]
 
     @property
     def several(self) -> bool:

@@ -160,7 +160,7 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
     ahead = half.ahead(seq)
     if ahead < 0:
         return ahead < -half.pool.max_behind
-    return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
+    return ahead >= MIN_JUMP and half.next_offset + ahead > half.known_end() + MIN_JUMP
 
 
 def set_starts(table: ConversationTable, conversation: Conversation, starts: Any) -> cython.int:

@@ -407,13 +407,15 @@ class SlowPath:
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
                 other.start_at(segment.ack)  # the answer to the SYN was not captured
-            if conversation.round_trip_ns < 0 and conversation.syn_seen and side == 0:
-                conversation.round_trip_ns = max(ts_ns - conversation.start_ns, 0)
+            start_ns: cython.longlong = conversation.start_ns
+            timed: cython.bint = conversation.syn_seen and start_ns >= 0
+            if timed and conversation.round_trip_ns < 0 and side == 0:
+                conversation.round_trip_ns = ts_ns - start_ns if ts_ns > start_ns else 0
             other.acknowledge(segment.ack)
         if self._waits_for_handshake(segment):
             return 0
         if length == 0 and not flags & FIN:
-            half.extend_to(seq)
+            half.sent_before(seq, ts_ns)
         if flags & NO_WINDOW or half.closed_window is not None or other.closed_window is not None:
             update_window(half, other, segment)
         if length > 0:
@@ -660,7 +662,14 @@ class SlowPath:
         if segment.captured < segment.length:
             self.cut += 1
         needs: cython.longlong = other.offset_of(segment.ack) if segment.flags & ACK else 0
+        lost: cython.bint = half.lost_before(segment, segment.conversation.round_trip_ns)
         found = half.insert(segment, needs, out_of_order.waits(needs, other))
+        if lost and found & OUT_OF_ORDER:
+            found ^= OUT_OF_ORDER
+            if not found & RETRANSMITTED:
+                found |= RETRANSMITTED
+                half.retransmissions += 1
+                self.history.sent_number = -1  # its first copy is not in the capture
         out_of_order.release(half, other, segment.number, segment.ts_ns, segment.seen)
         if out_of_order.make_room(half, other, segment.seen):
             found |= LIMIT
