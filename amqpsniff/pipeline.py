@@ -132,7 +132,7 @@ class Pipeline:
         self.totals = Totals()
         self._only: str | None = None
         self.reassembler = Reassembler(
-            self.options.ports or None, limits.tcp, share=plan.share, places=plan.places
+            self.options.ports or None, limits.tcp, partition=plan.share, positions=plan.positions
         )
         self.secrets = Secrets(
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later

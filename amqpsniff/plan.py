@@ -27,7 +27,7 @@ class Plan:
         records: Findings that concern several connections are kept as records and not judged.
         share: The `Partition` of the conversations that is followed; null for all.
         claims: The decoder says what every byte is, see `amqpsniff.decode.claims`.
-        places: The reassembler says where segments lie in their streams.
+        positions: The reassembler says where segments lie in their streams.
         census: A `Census` that counts every row.
         on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
         on_silence: Called with each `amqpsniff.session.owing.Silence`, where rules are asked.
@@ -47,7 +47,7 @@ class Plan:
     records: bool = False
     share: Any = None
     claims: bool = False
-    places: bool = False
+    positions: bool = False
     census: Any = None
     on_stream: Callable[[Any], None] | None = None
     on_silence: Callable[[Any], None] | None = None

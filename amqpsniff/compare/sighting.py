@@ -25,7 +25,7 @@ from amqpsniff.plan import Plan
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.codes import DATA, GAP, OPEN
-from amqpsniff.tcp.stream import PLACE_FIELDS, StreamBatch
+from amqpsniff.tcp.stream import POSITION_FIELDS, StreamBatch
 
 BLOCK_BYTES = 256
 """Bytes of a block: 16 bytes are kept for each, and what differs is known to be in one."""
@@ -194,25 +194,25 @@ class Sighter:
         from amqpsniff.tables.batches import Maker
 
         options = self._capture.options
-        pipeline = Pipeline(options, Plan(("frames", "connections"), places=True))
+        pipeline = Pipeline(options, Plan(("frames", "connections"), positions=True))
         self.sighting.totals = pipeline.totals
         maker = Maker("frames", encoded=True, columns=COLUMNS)
         with CaptureSet(self.sighting.names, reader=options.reader) as packets:
             for batch, events in run(packets, pipeline):
-                places = () if batch is None else pipeline.reassembler.take_places()
-                self._follow(events, places, batch)
+                positions = () if batch is None else pipeline.reassembler.take_positions()
+                self._follow(events, positions, batch)
                 self._rows(pipeline.settled(), maker, pipeline)
                 yield pipeline.totals.packets
             self._rows(pipeline.rest(), maker, pipeline)
             self.sighting.found = [*packets.findings, *pipeline.findings(packets.findings)]
         self._conclude()
 
-    def _follow(self, events: StreamBatch, places: Any = (), batch: Any = None) -> None:
+    def _follow(self, events: StreamBatch, positions: Any = (), batch: Any = None) -> None:
         """Take the segments and events of a batch."""
         talks: dict[int, Talk] = {}
         conversations = events.conversations
-        for at in range(0, len(places), PLACE_FIELDS):
-            row, half, offset, _, captured, acked = places[at : at + PLACE_FIELDS]
+        for at in range(0, len(positions), POSITION_FIELDS):
+            row, half, offset, _, captured, acked = positions[at : at + POSITION_FIELDS]
             talk = talks.get(half >> 1)
             if talk is None:
                 talk = talks[half >> 1] = self._talk(conversations[half >> 1])

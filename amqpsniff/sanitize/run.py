@@ -34,7 +34,7 @@ from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.tcp.packet_writer import PacketRewriter
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.stream import PLACE_FIELDS
+from amqpsniff.tcp.stream import POSITION_FIELDS
 
 Ends = frozenset[End]
 """Both ends of a connection."""
@@ -116,7 +116,7 @@ class _First:
         plan = Plan((), on_connection_end=self._ended, on_stream=decrypted.add, claims=True)
         self.pipeline = Pipeline(decoding, plan)
         decrypted.unwrapped = self.pipeline.websocket.unwrapped
-        self.joined = self.pipeline.reassembler.keep_joined()
+        self.starts = self.pipeline.reassembler.keep_starts()
         self.done = Sanitized(self.pipeline.totals)
         self._cleaner = Cleaner(options)
         self._records = RecordCleaner(self._cleaner.values)
@@ -185,7 +185,7 @@ class _Second:
         self._decrypted = decrypted
         self._wanted = first.ends if options.drop_foreign else None
         ports = first.decoding.ports or None
-        self._reassembler = Reassembler(ports, places=True, joined=first.joined)
+        self._reassembler = Reassembler(ports, positions=True, starts=first.starts)
         self._rewriter = PacketRewriter(addresses)
         self._writer = PcapngWriter(sink)
         self._interfaces = Interfaces(self._writer, safe_options)
@@ -239,9 +239,9 @@ class _Second:
     def _payloads(self, batch: PacketBatch, events: Any) -> dict[int, tuple[int, bytearray]]:
         """Where the payload of a row begins in its packet, and what stands there."""
         found = {}
-        places: Any = self._reassembler.take_places()
-        for at in range(0, len(places), PLACE_FIELDS):
-            row, half, offset, start, captured, _ = places[at : at + PLACE_FIELDS]
+        positions: Any = self._reassembler.take_positions()
+        for at in range(0, len(positions), POSITION_FIELDS):
+            row, half, offset, start, captured, _ = positions[at : at + POSITION_FIELDS]
             own = batch.octets[start : start + captured]
             serial = events.conversations[half >> 1].serial
             payload = self._streams.read(serial, half & 1, offset, own)

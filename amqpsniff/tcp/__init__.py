@@ -8,14 +8,14 @@ from .codes import CLOSE, DATA, GAP, OPEN
 from .conversation import Conversation
 from .limits import Limits
 from .reassembly import Reassembler
-from .stream import PLACE_FIELDS, StreamBatch, TcpFinding
+from .stream import POSITION_FIELDS, StreamBatch, TcpFinding
 
 __all__ = [
     "CLOSE",
     "DATA",
     "GAP",
     "OPEN",
-    "PLACE_FIELDS",
+    "POSITION_FIELDS",
     "Conversation",
     "Limits",
     "Reassembler",

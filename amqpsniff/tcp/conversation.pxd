@@ -14,7 +14,7 @@ cdef class Conversation:
     cdef long long ended_number
     cdef bytes key
     cdef readonly long long round_trip_ns
-    cdef object reset, another
+    cdef object reset, successor
     cdef dict findings_made
     cdef str name
     cdef public object tls

@@ -10,7 +10,14 @@ from ipaddress import IPv6Address
 
 import cython
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
-from cython.cimports.amqpsniff.tcp.codes import MASK
+from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    B_HIGH,
+    B_LOW,
+    MASK,
+    PORTS,
+)
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.zero_window import zero_window
 
@@ -62,63 +69,47 @@ _RESPONDER = cython.declare(_Shown, _Shown())
 class Conversation:
     """One TCP conversation; direction 0 is what the originator sends, 1 what the responder sends.
 
-    The originator sent the SYN; where none was captured, it sent the first segment captured.
-    `version` is that of IP, 4 or 6. `ports` and the counts below are pairs by direction. `a` and
-    `b` are the endpoints as text. `syn_seen`: its beginning was captured (a SYN or the answer to
-    one). `isn`: the originator's initial sequence number, null when not known. `incarnation`: how
-    many conversations of the same endpoints came before it. `ended`: `fin`, `rst`, or null while it
-    is open or when it never ended; `ended_by`: the direction that ended it first, `ended_ns` when
-    that was (-1: it was not).
-
-    `serial`: the number of its first packet captured, with the place of its capture, which no other
-    conversation has.
-
-    `over_ns`: the time at which it was taken for over, the same whatever other conversations there
-    are; -1 for one that is open at the end of the capture, or that had to make room for another.
-    `reset_ns`: the time of a RST that TCP takes, -1 without one.
-
-    `reset`, `another`: a `Reset` or `Another` whose consequences are still in doubt, or None.
-
-    `unreachable`: the code of the first ICMP packet that says that the SYN did not reach its
-    destination, -1 without one.
-
-    `round_trip_ns`: from the SYN to the acknowledgement of its answer, -1 for unknown.
-
-    Counts go on until the `CLOSE` and stay as they are then. `tls` belongs to the TLS stage, which
-    puts there what it knows of the conversation; null where it is not TLS.
+    The originator sent the SYN; where none was captured, it sent the first segment captured. Counts
+    are pairs by direction; they go on until the `CLOSE` and stay as they are then.
     """
 
-    first_isn: int
-    syn_seen: cython.bint
-    incarnation: int
-    first_packet_number: int
-    start_ns: int
-    serial: int
-    unreachable: int
-    over_ns: int
-    ended_ns: int
-    reset_ns: int
-    ended_number: int
-    lingers: cython.bint
-    round_trip_ns: int
+    first: HalfStream  # what the originator sends
+    second: HalfStream  # what the responder sends
 
-    first: HalfStream
-    second: HalfStream
-    version: int
-    a_port: int
+    # endpoints
+    version: int  # of IP, 4 or 6
+    a_port: int  # the originator is `a`, the responder `b`
     b_port: int
-    a_high: int
+    a_high: int  # the halves of an address, as in `codes`
     a_low: int
     b_high: int
     b_low: int
-    ended: Any
-    ended_by: Any
-    key: bytes
-    reset: Any
-    another: Any
-    findings_made: dict[Any, Any]
-    name: str
-    tls: Any
+    key: bytes  # see `table`
+    incarnation: int  # how many conversations of the same endpoints came before it
+    name: str  # its `connection_id`, once asked for
+
+    # beginning
+    syn_seen: cython.bint  # a SYN or the answer to one was captured
+    first_isn: int  # the originator's initial sequence number, -1 if unknown
+    first_packet_number: int
+    start_ns: int
+    serial: int  # number of its first packet, with the index of its capture: no other has it
+    round_trip_ns: int  # from the SYN to the acknowledgement of its answer, -1 if unknown
+    unreachable: int  # the code of the first ICMP packet about the SYN, -1 without one
+
+    # end
+    ended: Any  # `fin`, `rst`, or None: it is open, or never ended
+    ended_by: Any  # the direction that ended it first
+    ended_ns: int  # when that was, -1 if it was not
+    ended_number: int
+    reset_ns: int  # the time of a RST that TCP takes, -1 without one
+    reset: Any  # a `Reset` whose consequences are still in doubt, or None
+    successor: Any  # a `PossibleSuccessor`, or None
+    lingers: cython.bint  # it is finished but for an acknowledgement, see `Limits.linger_ns`
+    over_ns: int  # when it was taken for over, whatever others there are; -1 if it was not
+
+    findings_made: dict[Any, Any]  # how many of each code
+    tls: Any  # what the TLS stage knows of it; None where it is not TLS
 
     def __init__(self, first: HalfStream, second: HalfStream) -> None:
         self.first = first
@@ -135,7 +126,7 @@ class Conversation:
         self.serial = 0
         self.key = b""
         self.lingers = False
-        self.reset = self.another = None
+        self.reset = self.successor = None
         self.round_trip_ns = -1
         self.unreachable = -1
         self.findings_made = None
@@ -147,11 +138,11 @@ class Conversation:
 
     def take_ends(self, rows: IntView, at: cython.longlong, turned: cython.bint) -> cython.int:
         """The endpoints are those of a segment's row; `turned`: the responder sent it."""
-        self.version = rows[at + 5] >> 32
-        self.a_port = rows[at + 5] >> 16 & 0xFFFF
-        self.b_port = rows[at + 5] & 0xFFFF
-        self.a_high, self.a_low = rows[at + 1], rows[at + 2]
-        self.b_high, self.b_low = rows[at + 3], rows[at + 4]
+        self.version = rows[at + PORTS] >> 32
+        self.a_port = rows[at + PORTS] >> 16 & 0xFFFF
+        self.b_port = rows[at + PORTS] & 0xFFFF
+        self.a_high, self.a_low = rows[at + A_HIGH], rows[at + A_LOW]
+        self.b_high, self.b_low = rows[at + B_HIGH], rows[at + B_LOW]
         if turned:
             self.a_port, self.b_port = self.b_port, self.a_port
             self.a_high, self.b_high = self.b_high, self.a_high
@@ -326,7 +317,7 @@ class Conversation:
         return self.first if self.first.activity >= self.second.activity else self.second
 
     def last_number(self) -> cython.longlong:
-        """Number of the last packet, with the place of its capture."""
+        """Number of the last packet, with the index of its capture."""
         return self.last_half().last_number
 
     @property
@@ -394,12 +385,12 @@ def _start(half: HalfStream) -> Any:
 def _put(
     octets: bytearray, at: cython.int, number: cython.longlong, count: cython.int
 ) -> cython.int:
-    """Write the last `count` bytes of a number in network order; gives the place after them."""
+    """Write the last `count` bytes of a number in network order; gives the index after them."""
     after: cython.int = at + count
-    place: cython.int = after
-    while place > at:
-        place -= 1
-        octets[place] = number & 0xFF
+    index: cython.int = after
+    while index > at:
+        index -= 1
+        octets[index] = number & 0xFF
         number >>= 8
     return after
 

@@ -9,111 +9,101 @@ since, or the conversation is over. A rare path, so plain Python.
 
 from __future__ import annotations
 
-from .codes import ACK, MASK, RST, SYN
-from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, KeptSegment
+from .codes import ACK, ACKNOWLEDGED, FLAGS, LENGTH, MASK, RST, SEQ, SYN
+from .late_handshake import KeptSegment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .segment import Segment
 
 
 class Doubt:
-    """A segment of direction `side` in packet `number`, which its sender may go on in spite of.
+    """A segment that ends a conversation, unless its sender goes on in spite of it."""
 
-    `ends` and `covers`: offsets at which its own bytes, and those of the other direction, ended.
-    """
+    __slots__ = ("side", "number", "ts_ns", "own_end", "other_end")
 
-    __slots__ = ("side", "number", "ts_ns", "ends", "covers")
-
-    def __init__(self, side: int, number: int, ts_ns: int, ends: int, covers: int) -> None:
-        self.side = side
-        self.number = number
+    def __init__(self, side: int, number: int, ts_ns: int, own_end: int, other_end: int) -> None:
+        self.side = side  # the direction it is of
+        self.number = number  # its packet
         self.ts_ns = ts_ns
-        self.ends = ends
-        self.covers = covers
+        self.own_end = own_end  # the offset at which the bytes of its direction end
+        self.other_end = other_end  # and those of the other direction
 
     def goes_on(self, end: int, covered: int) -> bool:
         """True if a later segment of the same side has new bytes or acknowledges new ones."""
-        return end > self.ends or covered > self.covers
+        return end > self.own_end or covered > self.other_end
 
 
 class Reset(Doubt):
-    """A RST: its place, sequence number and acknowledgement (-1 without one).
+    """A RST."""
 
-    `ends` is where it says that its sender's bytes end, `reached` where those captured do.
-    `lived_ns`: when its sender went on, -1 if it has not. `quiet_ns`: time of the last payload.
-    """
-
-    __slots__ = ("place", "seq", "ack", "reached", "lived_ns", "quiet_ns")
+    __slots__ = ("window_position", "seq", "ack", "captured_end", "went_on_ns", "payload_ns")
 
     def __init__(
         self,
+        segment: Segment,
         side: int,
-        number: int,
-        ts_ns: int,
-        ends: int,
-        covers: int,
-        place: int,
-        seq: int,
-        ack: int,
-        reached: int,
+        own_end: int,
+        other_end: int,
+        window_position: int,
+        captured_end: int,
     ) -> None:
-        super().__init__(side, number, ts_ns, ends, covers)
-        self.place = place
-        self.seq = seq
-        self.ack = ack
-        self.reached = reached
-        self.lived_ns = -1
-        self.quiet_ns = ts_ns
+        super().__init__(side, segment.number, segment.ts_ns, own_end, other_end)
+        self.window_position = window_position  # `CERTAIN`, `AHEAD` or `OUTSIDE`
+        self.seq = segment.seq
+        self.ack = segment.ack if segment.flags & ACK else -1
+        self.captured_end = captured_end  # the RST may be numbered after bytes not captured
+        self.went_on_ns = -1  # when its sender went on, -1 if it has not
+        self.payload_ns = segment.ts_ns  # time of the last payload of either side since
 
 
-class Another(Doubt):
-    """Segments that may begin another conversation of the same endpoints, with other numbers.
+class PossibleSuccessor(Doubt):
+    """Segments that may begin another conversation of the same endpoints, with other numbers."""
 
-    `keys`: those of the two directions, the sender's of the first segment first. `code` and
-    `detail` are of the finding if the old conversation goes on; `code` is None for no finding.
-    `with_syn`: the first is a SYN. Segments are given by their direction's key and their numbers.
-    """
-
-    __slots__ = ("keys", "segments", "code", "detail", "with_syn", "begins")
+    __slots__ = ("keys", "segments", "code", "detail", "with_syn", "next_seqs")
 
     def __init__(
         self,
         side: int,
-        ends: int,
-        covers: int,
+        own_end: int,
+        other_end: int,
         keys: tuple[bytes, bytes],
-        segment: KeptSegment,
+        first: KeptSegment,
         code: str | None,
         detail: str,
     ) -> None:
-        super().__init__(side, segment.number, segment.ts_ns, ends, covers)
-        self.keys = keys
-        self.segments = [segment]
-        self.code = code
+        super().__init__(side, first.number, first.ts_ns, own_end, other_end)
+        self.keys = keys  # those of the two directions, the one of the first segment first
+        self.segments = [first]
+        self.code = code  # of the finding if the old conversation goes on, None for no finding
         self.detail = detail
-        flags = segment.row[8]
+        flags = first.row[FLAGS]
         self.with_syn = bool(flags & SYN)
-        seq = segment.row[SEQ] + (1 if flags & SYN else segment.row[LENGTH])
-        self.begins: dict[bytes, int] = {keys[0]: seq & MASK}
+        seq = first.row[SEQ] + (1 if flags & SYN else first.row[LENGTH])
+        self.next_seqs: dict[bytes, int] = {keys[0]: seq & MASK}
         if flags & ACK:
-            self.begins[keys[1]] = segment.row[ACKNOWLEDGED]
+            self.next_seqs[keys[1]] = first.row[ACKNOWLEDGED]
 
-    def repeats(self, key: bytes, seq: int, flags: int) -> bool:
-        """True for a copy of the first segment."""
+    def repeats(self, key: bytes, segment: Segment) -> bool:
+        """True for a copy of the first segment; `key` is that of the direction."""
         first = self.segments[0]
-        return seq == first.row[SEQ] and flags == first.row[8] and key == first.key
+        same = segment.seq == first.row[SEQ] and segment.flags == first.row[FLAGS]
+        return same and key == first.key
 
-    def confirms(
-        self, key: bytes, seq: int, ack: int, flags: int, length: int, expected: int, near: int
-    ) -> bool:
+    def confirms(self, key: bytes, segment: Segment, expected: int, near: int) -> bool:
         """True if a segment belongs to the new conversation, so that this has begun.
 
-        `expected`: the next sequence number of its direction in the old one.
+        `key` is that of its direction, `expected` the next sequence number there in the old
+        conversation. `near`: how many bytes at most its acknowledgement lies ahead.
         """
-        answers = key == self.keys[1] and flags & ACK and ack == self.begins[self.keys[0]]
+        flags, seq, ack = segment.flags, segment.seq, segment.ack
+        answers = key == self.keys[1] and flags & ACK and ack == self.next_seqs[self.keys[0]]
         if self.with_syn:
             if answers and flags & (SYN | RST):
                 return True
-            return not flags & SYN and seq != expected and self.begins.get(key) == seq
-        if length == 0 or self.begins[key] != seq:
+            return not flags & SYN and seq != expected and self.next_seqs.get(key) == seq
+        if segment.length == 0 or self.next_seqs[key] != seq:
             return False
         return bool(answers) or (
-            key == self.keys[0] and 0 < (ack - self.begins[self.keys[1]]) & MASK <= near
+            key == self.keys[0] and 0 < (ack - self.next_seqs[self.keys[1]]) & MASK <= near
         )

@@ -118,16 +118,16 @@ class Fragments:
 
     count = cython.declare(cython.longlong, visibility="readonly")
     dropped = cython.declare(cython.longlong, visibility="readonly")
-    most: cython.longlong
-    most_bytes: cython.longlong
-    most_pieces: cython.longlong
-    most_ns: cython.longlong
+    max_packets: cython.longlong
+    max_bytes: cython.longlong
+    max_pieces: cython.longlong
+    max_ns: cython.longlong
     held: cython.longlong
     partials: Any
 
     def __init__(self, limits: Limits) -> None:
-        self.most, self.most_bytes = limits.fragmented_packets, limits.fragment_bytes
-        self.most_pieces, self.most_ns = limits.fragments_per_packet, limits.fragment_ns
+        self.max_packets, self.max_bytes = limits.fragmented_packets, limits.fragment_bytes
+        self.max_pieces, self.max_ns = limits.fragments_per_packet, limits.fragment_ns
         self.count = self.dropped = self.held = 0
         self.partials = OrderedDict()
 
@@ -164,10 +164,12 @@ class Fragments:
         whole = partial.whole()
         if whole is not None:
             self._forget(key)
-        elif len(partial.starts) >= self.most_pieces:
+        elif len(partial.starts) >= self.max_pieces:
             self.dropped += 1
             self._forget(key)
-        while len(self.partials) > self.most or (self.held > self.most_bytes and self.partials):
+        while len(self.partials) > self.max_packets or (
+            self.held > self.max_bytes and self.partials
+        ):
             self._drop()
         return whole
 
@@ -184,7 +186,7 @@ class Fragments:
         partial: _Partial
         while ts_ns != NO_TIME and self.partials:
             partial = self.partials[next(iter(self.partials))]
-            if partial.first_ns != NO_TIME and ts_ns - partial.first_ns <= self.most_ns:
+            if partial.first_ns != NO_TIME and ts_ns - partial.first_ns <= self.max_ns:
                 return 0
             self._drop()
         return 0

@@ -1,4 +1,5 @@
 from amqpsniff.tcp.retransmissions cimport History
+from amqpsniff.tcp.segment cimport Segment
 from amqpsniff.tcp.stream cimport EventWriter
 
 cdef long long later(long long ts_ns, long long wait_ns) except? -1
@@ -7,7 +8,7 @@ cdef class HoldingPool:
     cdef readonly object limits
     cdef EventWriter writer
     cdef History history
-    cdef long long total, max_total, max_bytes, max_segments, most_ahead, most_behind
+    cdef long long total, max_total, max_bytes, max_segments, max_ahead, max_behind
 
 cdef class Piece:
     cdef long long start, end, number, ts_ns, identification, needs
@@ -21,7 +22,7 @@ cdef Piece piece_of(
 cdef class Held:
     cdef HoldingPool pool
     cdef list pieces
-    cdef Py_ssize_t begin
+    cdef Py_ssize_t head
     cdef long long octets
     cdef Py_ssize_t count(self) except? -1
     cdef Piece front(self)
@@ -41,10 +42,10 @@ cdef class HalfStream:
     cdef HoldingPool pool
     cdef Held held
     cdef readonly int index
-    cdef int cell, strange
-    cdef unsigned int ack_seq, strange_seq
+    cdef int cell, impossible_count
+    cdef unsigned int ack_seq, impossible_seq
     cdef readonly signed char open
-    cdef signed char slow, ack_seen, fin_acked, waiting_acked, absent, doubted, probed
+    cdef signed char slow, ack_seen, fin_acked, waiting_acked, not_captured, doubted, probed
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_bytes, cut_bytes
@@ -52,12 +53,12 @@ cdef class HalfStream:
     cdef long long sent, sent_ns, acked_late_ns
     cdef readonly long long awaited_acks
     cdef long long delivered_number, delivered_ns
-    cdef long long forsaken, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
+    cdef long long abandoned_below, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef public tuple first_retransmission
     cdef public object resent
-    cdef tuple repeated, shut
-    cdef object shuts
-    cdef int count(self, long long number, long long ts_ns, long long serial) except? -1
+    cdef tuple repeated, closed_window
+    cdef object zero_windows
+    cdef int count(self, long long number, long long ts_ns, long long segment_serial) except? -1
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1
     cdef bint possible(self, long long seq) except? -1
@@ -71,25 +72,21 @@ cdef class HalfStream:
     cdef bint finished(self) except? -1
     cdef long long captured_end(self) except? -1
     cdef long long acknowledged(self) except? -1
-    cdef bint differs(
-        self, bytes octets, long long start, long long offset, long long captured,
-        long long seen, long long ts_ns
+    cdef bint differs(self, Segment segment, long long offset) except? -1
+    cdef int _compare(
+        self, Segment segment, long long start, long long offset, long long captured
     ) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
-    cdef int stray(self, long long seq, long long length) except? -1
-    cdef bint lost_before(self, long long seq, long long ts_ns, long long round_trip_ns) except? -1
-    cdef int place(
-        self, bytes octets, long long[::1] rows, long long at, long long seq, long long number,
-        long long ts_ns, long long needs, bint waits
-    ) except? -1
-    cdef int _old(
-        self, bytes octets, long long start, long long offset, long long captured,
-        long long seen, long long ts_ns
+    cdef int count_impossible(self, long long seq, long long length) except? -1
+    cdef bint lost_before(self, Segment segment, long long round_trip_ns) except? -1
+    cdef int insert(self, Segment segment, long long needs, bint waits) except? -1
+    cdef int _count_resent(
+        self, Segment segment, long long start, long long offset, long long captured
     ) except? -1
     cdef bint _repeated(self, long long offset, long long length, long long ts_ns) except? -1
     cdef int _hold(
-        self, bytes octets, long long start, long long captured, long long offset,
-        long long end, long long number, long long ts_ns, long long needs
+        self, Segment segment, long long start, long long captured, long long offset,
+        long long end, long long needs
     ) except? -1
     cdef int _deliver(
         self, bytes octets, int source, long long start, long long captured, long long length,

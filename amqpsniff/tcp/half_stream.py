@@ -39,13 +39,13 @@ from cython.cimports.amqpsniff.tcp.limits import (
     NO_TIME,
 )
 from cython.cimports.amqpsniff.tcp.retransmissions import History
+from cython.cimports.amqpsniff.tcp.segment import Segment
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 # What `Held.add` found.
 ADDED = cython.declare(cython.int, 1)
@@ -60,24 +60,24 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """What all half-streams hold back together, their limits, writer and history."""
+    """What all half-streams share: their limits, writer and history, and how much they hold."""
 
     writer: EventWriter
     history: History
     limits: Any
-    total: int
-    max_total: int
-    max_bytes: int
+    total: int  # bytes held by all half-streams
+    max_total: int  # bounds of `Limits`: bytes held by all,
+    max_bytes: int  # bytes and segments held by one,
     max_segments: int
-    most_ahead: int
-    most_behind: int
+    max_ahead: int  # bytes that a segment may lie ahead or behind
+    max_behind: int
 
     def __init__(self, limits: Any, writer: EventWriter, history: History) -> None:
         self.limits = limits
         self.writer = writer
         self.history = history
-        self.most_ahead = limits.impossible_ahead_bytes
-        self.most_behind = limits.impossible_behind_bytes
+        self.max_ahead = limits.impossible_ahead_bytes
+        self.max_behind = limits.impossible_behind_bytes
         self.total = 0
         self.max_total = limits.held_bytes_total
         self.max_bytes = limits.held_bytes
@@ -85,19 +85,15 @@ class HoldingPool:
 
 
 class Piece:
-    """A range of a half-stream; `octets` is shorter than it when a snap length cut them.
+    """A range of a half-stream that is held back."""
 
-    `identification` is that of its IP packet, -1 for none; `needs`: what it acknowledges, as an
-    offset of the other direction.
-    """
-
-    start: int
+    start: int  # offsets of the half-stream
     end: int
-    number: int
+    octets: bytes  # fewer than in the range where a snap length cut the packet
+    number: int  # of its packet
     ts_ns: int
-    identification: int
-    needs: int
-    octets: bytes
+    identification: int  # of its IP packet, -1 for none
+    needs: int  # the offset of the other direction that it acknowledges
 
 
 def piece_of(
@@ -122,10 +118,10 @@ def piece_of(
 
 
 class Held:
-    """The pieces of one half-stream, from index `begin` of a list on."""
+    """The pieces of one half-stream: those of a list from index `head` on."""
 
-    begin: int
-    octets: int
+    head: int
+    octets: int  # bytes of the pieces, and `HELD_SEGMENT_BYTES` for each
 
     pool: HoldingPool
     pieces: list[Any]
@@ -133,23 +129,23 @@ class Held:
     def __init__(self, pool: Any) -> None:
         self.pool = pool
         self.pieces = []
-        self.begin = 0
+        self.head = 0
         self.octets = 0
 
     def count(self) -> cython.Py_ssize_t:
         """How many pieces are held."""
-        return len(self.pieces) - self.begin
+        return len(self.pieces) - self.head
 
     def front(self) -> Piece:
         """The first piece; there must be one."""
-        return self.pieces[self.begin]
+        return self.pieces[self.head]
 
     def first(self) -> cython.longlong:
         """Where the first piece starts; -1 when nothing is held."""
         piece: Piece
         if self.count() == 0:
             return -1
-        piece = self.pieces[self.begin]
+        piece = self.pieces[self.head]
         return piece.start
 
     def end(self) -> cython.longlong:
@@ -165,7 +161,7 @@ class Held:
         piece: Piece
         index: cython.Py_ssize_t
         position: cython.longlong = self.first()
-        for index in range(self.begin, len(self.pieces)):
+        for index in range(self.head, len(self.pieces)):
             piece = self.pieces[index]
             if piece.start != position:
                 break
@@ -184,7 +180,7 @@ class Held:
     def _index(self, position: cython.longlong) -> cython.Py_ssize_t:
         """Index of the first piece at or after a position."""
         piece: Piece
-        low: cython.Py_ssize_t = self.begin
+        low: cython.Py_ssize_t = self.head
         high: cython.Py_ssize_t = len(self.pieces)
         middle: cython.Py_ssize_t = high - 1  # mostly nothing lies behind it
         while low < high:
@@ -223,7 +219,7 @@ class Held:
         position: cython.longlong = piece.start
         stop: cython.longlong
         found: cython.int = 0
-        if index > self.begin:
+        if index > self.head:
             there = self.pieces[index - 1]
             if there.end > piece.start:
                 index -= 1
@@ -252,14 +248,14 @@ class Held:
             )
         if index == len(self.pieces):
             self.pieces.append(piece)
-        elif index > self.begin:  # moves those behind it at once, where `insert` moves one by one
+        elif index > self.head:  # moves those behind it at once, where `insert` moves one by one
             self.pieces[index:index] = [piece]
         else:  # before all: there is room for half as many more, for they may come so
-            if self.begin == 0:
-                self.begin = len(self.pieces) // 2 + 8
-                self.pieces[:0] = [None] * self.begin
-            self.begin -= 1
-            index = self.begin
+            if self.head == 0:
+                self.head = len(self.pieces) // 2 + 8
+                self.pieces[:0] = [None] * self.head
+            self.head -= 1
+            index = self.head
             self.pieces[index] = piece
         self._account(len(piece.octets) + HELD_SEGMENT_BYTES)
         return cython.cast(cython.int, index)
@@ -271,12 +267,12 @@ class Held:
 
     def take_front(self) -> Piece:
         """Remove and give the first piece."""
-        piece: Piece = self.pieces[self.begin]
-        self.pieces[self.begin] = None
-        self.begin += 1
-        if self.begin * 2 >= len(self.pieces):
-            del self.pieces[: self.begin]
-            self.begin = 0
+        piece: Piece = self.pieces[self.head]
+        self.pieces[self.head] = None
+        self.head += 1
+        if self.head * 2 >= len(self.pieces):
+            del self.pieces[: self.head]
+            self.head = 0
         self._account(-len(piece.octets) - HELD_SEGMENT_BYTES)
         return piece
 
@@ -298,71 +294,79 @@ def _differ(one: Piece, other: Piece) -> cython.bint:
 @cython.no_gc  # type: ignore[attr-defined]
 @cython.cclass
 class HalfStream:
-    """State of one direction; `index` is its number in the rows (slot * 2 + direction).
+    """State of one direction of a conversation.
 
-    Counts: `packets`, `retransmissions`, `gaps`, `lost_bytes` (those of the gaps), `cut_bytes`
-    (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
-    `acked` is the highest offset that the other side has acknowledged, `ack_seq` the last number
-    that it acknowledged, `sent` the highest offset that empty segments show to have been sent, the
-    first of them at `sent_ns`. `doubted`: an end of the conversation is in doubt. `acked_late_ns`:
-    time of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
-    `Conversation`. `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`.
-    `first_retransmission`: (packet number, ts_ns), else None. `resent`: see `Resent`.
-    `repeated`: the last segment that was sent again, as (offset, length, identification, ts_ns).
-    `forsaken`: bytes before this offset are not waited for, and none are while the direction is
-    `absent`: acknowledged, but not in the capture. There may be very many: what few have is in one
-    object, and none is of a cycle.
+    There may be very many: what few have is in one object, and none is of a cycle.
     """
 
-    index: int
-    cell: int
-    open: cython.bint
-    slow: cython.bint
-    ack_seen: cython.bint
+    pool: HoldingPool
+    index: int  # its number in rows of events: slot * 2 + direction
+    cell: int  # the cell of `Reassembler.cache` that names it, -1 for none
+    open: cython.bint  # its conversation has not ended
+    slow: cython.bint  # the next segment may not be ordinary, and is for `SlowPath`
+    doubted: cython.bint  # a segment that may end the conversation is in doubt, see `doubt`
+
+    # position in the stream
+    isn: int  # initial sequence number, -1 while not known
+    next_seq: int  # number of the byte at `next_offset`, -1 while not known
+    next_offset: int  # all bytes before it were handed on
+    held: Held  # pieces behind it, None before the first one
+    fin_offset: int  # where a FIN ends the stream, -1 while not known
+    fin_number: int  # the packet of that FIN
+    fin_ns: int
+    delivered_number: int  # the packet of the bytes handed on last
+    delivered_ns: int
+    last_row: int  # row of these bytes in `History`, -1 for none
+
+    # bytes shown to be sent by the number of an empty segment
+    sent: int  # the highest offset
+    sent_ns: int  # the time of the first segment that shows it
+
+    # acknowledgements by the other side
+    ack_seen: cython.bint  # there was one
+    ack_seq: int  # number of the last one
+    acked: int  # the highest offset acknowledged
     fin_acked: cython.bint
-    waiting_acked: cython.bint
-    absent: cython.bint
-    isn: int
-    next_seq: int
-    fin_offset: int
-    next_offset: int
-    acked: int
-    sent: int
-    sent_ns: int
-    ack_seq: int
-    doubted: cython.bint
-    last_row: int
+    acked_late_ns: int  # time of a delayed one of all that was sent, 0 for none
+    awaited_acks: int  # see `Conversation`
+
+    # counts
     packets: int
     retransmissions: int
     gaps: int
-    lost_bytes: int
-    cut_bytes: int
+    lost_bytes: int  # those of the gaps
+    cut_bytes: int  # those that the snap length cut off
+
+    # the last packet
     last_number: int
     last_ns: int
-    activity: int
-    acked_late_ns: int
-    awaited_acks: int
-    delivered_number: int
-    delivered_ns: int
-    forsaken: int
-    waiting_until: int
-    deadline_segments: int
-    deadline_ns: int
-    linger_ns: int
-    linger_turn: int
-    strange: int
-    probed: cython.bint
-    strange_seq: int
+    activity: int  # how many segments of all conversations were read, with this one
 
-    pool: HoldingPool
-    held: Held
-    fin_number: int
-    fin_ns: int
-    first_retransmission: tuple[Any, ...]
-    resent: Any
-    repeated: tuple[Any, ...]
-    shut: tuple[Any, ...]
-    shuts: Any
+    # bytes that are missing
+    waiting_until: int  # bytes before this offset are waited for, -1 for none
+    waiting_acked: cython.bint  # `ack_seen` when the wait began
+    deadline_segments: int  # the wait ends at so many segments of the conversation
+    deadline_ns: int  # or at this time
+    abandoned_below: int  # holes before this offset are given up
+    not_captured: cython.bint  # bytes are acknowledged and not in the capture: none are waited for
+
+    # end of the conversation after FINs or a RST
+    linger_ns: int  # its time, `NEVER` for none
+    linger_turn: int  # the order of those at one time
+
+    # segments that lie where they cannot
+    impossible_count: int  # how many in a row follow each other
+    impossible_seq: int  # the number behind the last one
+
+    # bytes sent again
+    first_retransmission: tuple[Any, ...]  # (packet number, ts_ns)
+    resent: Any  # a `Resent`
+    repeated: tuple[Any, ...]  # the last segment: (offset, length, identification, ts_ns)
+
+    # zero windows of the side that sends this direction
+    closed_window: tuple[Any, ...]  # the present one: (packet number, its time, last time, ack)
+    probed: cython.bint  # the other side had something to send to it
+    zero_windows: Any  # a `ZeroWindow` of those that are over
 
     def __init__(self, pool: Any, index: int) -> None:
         self.pool = pool
@@ -382,15 +386,16 @@ class HalfStream:
         self.last_number = self.last_ns = self.activity = 0
         self.acked_late_ns = self.awaited_acks = 0
         self.delivered_number = self.delivered_ns = 0
-        self.waiting_until = self.forsaken = -1
-        self.waiting_acked = self.absent = 0
+        self.waiting_until = self.abandoned_below = -1
+        self.waiting_acked = self.not_captured = 0
         self.deadline_segments = self.deadline_ns = 0
         self.linger_ns = NEVER
         self.linger_turn = 0
-        self.strange = 0
-        self.strange_seq = 0
+        self.impossible_count = 0
+        self.impossible_seq = 0
         self.probed = 0
-        self.first_retransmission = self.resent = self.repeated = self.shut = self.shuts = None
+        self.first_retransmission = self.resent = self.repeated = None
+        self.closed_window = self.zero_windows = None
 
     @property
     def octets(self) -> int:
@@ -398,13 +403,13 @@ class HalfStream:
         return self.next_offset - self.lost_bytes - self.cut_bytes
 
     def count(
-        self, number: cython.longlong, ts_ns: cython.longlong, serial: cython.longlong
+        self, number: cython.longlong, ts_ns: cython.longlong, segment_serial: cython.longlong
     ) -> cython.int:
-        """A packet of this direction, the one with this serial number of all segments."""
+        """Count a packet; `segment_serial`: see `activity`."""
         self.packets += 1
         self.last_number = number
         self.last_ns = ts_ns
-        self.activity = serial
+        self.activity = segment_serial
         return 0
 
     def start_at(self, seq: cython.longlong) -> cython.int:
@@ -426,7 +431,7 @@ class HalfStream:
         distance = self.ahead(seq)
         if self.isn >= 0 and self.next_offset + distance < -1:
             return False  # before the first byte; a keep-alive is one before it at most
-        return -self.pool.most_behind <= distance <= self.pool.most_ahead
+        return -self.pool.max_behind <= distance <= self.pool.max_ahead
 
     def offset_of(self, ack: cython.longlong) -> cython.longlong:
         """The offset before which the other side has every byte, if that is ahead; otherwise 0."""
@@ -434,7 +439,7 @@ class HalfStream:
         if self.next_seq < 0:
             return 0
         distance = self.ahead(ack)
-        return self.next_offset + distance if 0 < distance <= self.pool.most_ahead else 0
+        return self.next_offset + distance if 0 < distance <= self.pool.max_ahead else 0
 
     def acknowledge(self, ack: cython.longlong) -> cython.int:
         """The other side has every byte before the one numbered `ack`."""
@@ -500,24 +505,26 @@ class HalfStream:
             return self.next_offset - self.pool.limits.closed_near_bytes
         return self.next_offset + self.ahead(self.ack_seq)
 
-    def differs(
+    def differs(self, segment: Segment, offset: cython.longlong) -> cython.bint:
+        """True if bytes at an offset are known to be others than those captured there before."""
+        found: cython.int = self._compare(segment, segment.start, offset, segment.captured)
+        return found & HISTORY_CONFLICT != 0
+
+    def _compare(
         self,
-        octets: bytes,
+        segment: Segment,
         start: cython.longlong,
         offset: cython.longlong,
         captured: cython.longlong,
-        seen: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.bint:
-        """True if bytes at an offset are known to be others than those captured there before."""
-        result: cython.int = self.pool.history.compare(
-            self.last_row, octets, start, offset, captured, seen, ts_ns
+    ) -> cython.int:
+        """Compare a part of a segment with what was handed on, see `History.compare`."""
+        return self.pool.history.compare(
+            self.last_row, segment.octets, start, offset, captured, segment.seen, segment.ts_ns
         )
-        return result & HISTORY_CONFLICT != 0
 
     def needs_care(self, other: HalfStream) -> cython.bint:
         """True if the next segment may not be ordinary; `other` is the other direction."""
-        if self.next_seq < 0 or self.strange > 0 or self.absent:
+        if self.next_seq < 0 or self.impossible_count > 0 or self.not_captured:
             return True
         if self.holds():
             return True
@@ -525,20 +532,19 @@ class HalfStream:
             return True  # the acknowledgement that ends the handshake, which is timed
         return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
 
-    def stray(self, seq: cython.longlong, length: cython.longlong) -> cython.int:
-        """A segment that is impossible; gives how many in a row follow each other."""
+    def count_impossible(self, seq: cython.longlong, length: cython.longlong) -> cython.int:
+        """Count a segment that lies where it cannot; gives how many in a row follow each other."""
         near: cython.longlong = self.pool.limits.closed_near_bytes
-        if self.strange > 0 and ((seq - self.strange_seq + near) & MASK) > 2 * near:
-            self.strange = 0
-        self.strange += 1
-        self.strange_seq = (seq + length) & MASK
+        if self.impossible_count > 0:
+            if ((seq - self.impossible_seq + near) & MASK) > 2 * near:
+                self.impossible_count = 0
+        self.impossible_count += 1
+        self.impossible_seq = (seq + length) & MASK
         self.slow = 1
-        return self.strange
+        return self.impossible_count
 
-    def lost_before(
-        self, seq: cython.longlong, ts_ns: cython.longlong, round_trip_ns: cython.longlong
-    ) -> cython.bint:
-        """True if what comes before bytes that are held was lost on its way here, and sent again.
+    def lost_before(self, segment: Segment, round_trip_ns: cython.longlong) -> cython.bint:
+        """True if a segment before bytes that are held was lost on its way here, and sent again.
 
         Its sender learns of the loss by the answer to what follows, so it comes a round trip after
         that and as a later IP packet, and nobody has acknowledged it. `round_trip_ns`: of the
@@ -547,10 +553,11 @@ class HalfStream:
         piece: Piece
         index: cython.Py_ssize_t
         later_by: cython.longlong = 0
+        ahead: cython.longlong = self.ahead(segment.payload_seq)
         identification: cython.longlong = self.pool.history.identification
-        if not self.holds() or (self.ack_seen and self.ahead(self.ack_seq) > self.ahead(seq)):
+        if not self.holds() or (self.ack_seen and self.ahead(self.ack_seq) > ahead):
             return False
-        index = self.held._index(self.next_offset + max(self.ahead(seq), 0))
+        index = self.held._index(self.next_offset + max(ahead, 0))
         if index >= len(self.held.pieces):
             return False
         piece = self.held.pieces[index]
@@ -558,78 +565,60 @@ class HalfStream:
             later_by = (identification - piece.identification) & 0xFFFF
         if later_by >= 0x8000 or (later_by == 0 and round_trip_ns < 0):
             return False
-        return ts_ns >= later(piece.ts_ns, max(round_trip_ns >> 1, MIN_RESENT_NS))
+        return segment.ts_ns >= later(piece.ts_ns, max(round_trip_ns >> 1, MIN_RESENT_NS))
 
-    def place(
-        self,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        seq: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-        needs: cython.longlong,
-        waits: cython.bint,
-    ) -> cython.int:
-        """Take the payload of the segment at `at`, captured in `octets`, which begins at `seq`.
+    def insert(self, segment: Segment, needs: cython.longlong, waits: cython.bint) -> cython.int:
+        """Take the payload of a segment: hand on what is next, hold what is behind a hole.
 
-        `needs`: the offset of the other direction that it acknowledges, and whether it `waits` for
-        that. Gives what was found, as bits.
+        `needs`: the offset of the other direction that it acknowledges; `waits`: it is held until
+        that was handed on. Gives bits: `RETRANSMITTED` and those after it.
         """
-        source: cython.int = rows[at + 9]
-        start: cython.longlong = rows[at + 10]
-        captured: cython.longlong = rows[at + 11]
-        length: cython.longlong = rows[at + 12]
-        seen: cython.longlong = rows[at + 13]
-        offset: cython.longlong = self.next_offset + self.ahead(seq)
-        end: cython.longlong = offset + length
+        start: cython.longlong = segment.start
+        captured: cython.longlong = segment.captured
+        offset: cython.longlong = self.next_offset + self.ahead(segment.payload_seq)
+        end: cython.longlong = offset + segment.length
         found: cython.int = 0
         before: cython.longlong
         room: cython.longlong
         first: cython.longlong
-        self.absent = 0
+        self.not_captured = 0
         if self.fin_offset >= 0:
             end = min(end, self.fin_offset)
         if end <= self.next_offset:
-            if length <= 1 and offset == self.next_offset - 1:
+            if segment.length <= 1 and offset == self.next_offset - 1:
                 return 0  # a keep-alive: its byte, if any, means nothing (RFC 1122 §4.2.3.6)
-            return self._old(octets, start, offset, min(captured, length), seen, ts_ns)
+            return self._count_resent(segment, start, offset, min(captured, segment.length))
         if offset < self.next_offset:
             before = self.next_offset - offset
-            found = self._old(octets, start, offset, min(captured, before), seen, ts_ns)
+            found = self._count_resent(segment, start, offset, min(captured, before))
             start += before
             captured = max(captured - before, 0)
             offset = self.next_offset
         captured = min(captured, end - offset)
         first = self.held.first() if self.held is not None else -1
         if waits or offset > self.next_offset or first == offset:
-            return found | self._hold(octets, start, captured, offset, end, number, ts_ns, needs)
+            return found | self._hold(segment, start, captured, offset, end, needs)
         room = end if first < 0 else min(end, first)
         before = min(captured, room - offset)
-        self._deliver(octets, source, start, before, room - offset, number, ts_ns, seen)
+        self._deliver(
+            segment.octets, segment.extra, start, before, room - offset, segment.number,
+            segment.ts_ns, segment.seen,
+        )  # fmt: skip
         found |= OUT_OF_ORDER if first >= 0 else 0
         if room < end:
-            start += before
-            captured -= before
-            found |= self._hold(octets, start, captured, room, end, number, ts_ns, needs)
+            found |= self._hold(segment, start + before, captured - before, room, end, needs)
         return found
 
-    def _old(
+    def _count_resent(
         self,
-        octets: bytes,
+        segment: Segment,
         start: cython.longlong,
         offset: cython.longlong,
         captured: cython.longlong,
-        seen: cython.longlong,
-        ts_ns: cython.longlong,
     ) -> cython.int:
         """Bytes that were handed on before: count them, compare them with what was."""
-        result: cython.int = self.pool.history.compare(
-            self.last_row, octets, start, offset, captured, seen, ts_ns
-        )
-        if result == HISTORY_SAME_PACKET:
-            return SAME_PACKET
-        if self._repeated(offset, captured, ts_ns):
+        result: cython.int = self._compare(segment, start, offset, captured)
+        if result == HISTORY_SAME_PACKET or self._repeated(offset, captured, segment.ts_ns):
             return SAME_PACKET
         self.retransmissions += 1
         return RETRANSMITTED | (CONFLICT if result & HISTORY_CONFLICT else 0)
@@ -648,13 +637,11 @@ class HalfStream:
 
     def _hold(
         self,
-        octets: bytes,
+        segment: Segment,
         start: cython.longlong,
         captured: cython.longlong,
         offset: cython.longlong,
         end: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
         needs: cython.longlong,
     ) -> cython.int:
         """Keep bytes that lie beyond a hole, or have to wait for the other direction."""
@@ -666,9 +653,9 @@ class HalfStream:
         piece: Piece = piece_of(
             offset,
             end,
-            octets[start : start + captured],
-            number,
-            ts_ns,
+            segment.octets[start : start + captured],
+            segment.number,
+            segment.ts_ns,
             self.pool.history.identification,
             needs,
         )
@@ -680,7 +667,7 @@ class HalfStream:
         elif (
             there is not None
             and not found
-            and self.pool.history.copies(there.identification, there.ts_ns, ts_ns)
+            and self.pool.history.copies(there.identification, there.ts_ns, segment.ts_ns)
         ):
             found |= SAME_PACKET
         else:

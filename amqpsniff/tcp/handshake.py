@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The beginning of a conversation: who is who, and where its streams begin.
+"""The beginning of a conversation: who opened it, and where its streams begin.
 
-A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A
-SYN with another number than the known one means that the endpoints are used again. In a
-conversation that was joined in the middle a SYN shortly before the first byte captured is its
-own, recorded late. Without a SYN, the first segment with payload opens a conversation; of endpoints
-that have an open one, only a segment whose payload and numbers show that they are used again.
+A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A SYN
+with another number than the known one means that the endpoints are used again. If the capture began
+after the conversation, a SYN shortly before the first byte captured is its own, captured late.
+Without a SYN, the first segment with payload opens a conversation. If the endpoints have an open
+conversation, only a segment does whose payload and numbers show that they are used again.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import cython
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
-    ANOTHER,
-    BEGINS,
+    CURRENT,
     MASK,
-    MAY_BEGIN,
-    NONE,
+    MAYBE_REUSED,
+    NEITHER,
     OPEN,
-    OURS,
+    REUSED,
     RST,
+    SUCCESSOR,
     SYN,
 )
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
 from cython.cimports.amqpsniff.tcp.limits import MIN_JUMP
+from cython.cimports.amqpsniff.tcp.segment import Segment
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
@@ -34,138 +35,113 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
-
-def opened(
+def open_conversation(
     table: ConversationTable,
     writer: EventWriter,
     pool: HoldingPool,
-    rows: IntView,
-    at: cython.longlong,
-    number: cython.longlong,
-    ts_ns: cython.longlong,
+    segment: Segment,
     serial: cython.longlong,
     known: Any,
 ) -> cython.int:
-    """Open a conversation with a segment; gives the segment's half-stream.
+    """Open a conversation with a segment; gives the index of the segment's half-stream.
 
-    `serial`: see `Conversation`. `known`: the key of its originator and the first
-    sequence number of each direction, by key, where another reading found that out; or null.
+    `serial`: see `Conversation`. `known`: where an earlier reading found out how it begins, the key
+    of its originator and the first sequence number of each direction by key; otherwise None.
     """
-    flags: cython.int = rows[at + 8]
+    flags: cython.int = segment.flags
     answer: cython.int = 1 if flags & SYN and flags & ACK else 0
-    key: bytes = key_of(rows, at)
+    key: bytes = key_of(segment.rows, segment.at)
     slot: cython.longlong = table.free_slot()
     conversation: Conversation
     if known is not None and not flags & SYN:
         answer = known[0] != key
     conversation = Conversation(HalfStream(pool, slot * 2), HalfStream(pool, slot * 2 + 1))
-    conversation.take_ends(rows, at, answer)
-    conversation.first_packet_number = number & NUMBER_MASK
-    conversation.start_ns = ts_ns
-    conversation.key = table.key(rows, at)
+    conversation.take_ends(segment.rows, segment.at, answer)
+    conversation.first_packet_number = segment.number & NUMBER_MASK
+    conversation.start_ns = segment.ts_ns
+    conversation.key = table.key(segment.rows, segment.at)
     if flags & SYN:
-        conversation.first_isn = rows[at + 6]
+        conversation.first_isn = segment.seq
         if answer:
-            conversation.first_isn = (rows[at + 7] - 1) & MASK
-            begin(conversation.second, rows[at + 6])
+            conversation.first_isn = (segment.ack - 1) & MASK
+            set_isn(conversation.second, segment.seq)
         conversation.syn_seen = True
-        begin(conversation.first, conversation.first_isn)
+        set_isn(conversation.first, conversation.first_isn)
     conversation.incarnation = table.incarnation(conversation.key)
     half: HalfStream = (
         conversation.second if (key == conversation.key) == answer else conversation.first
     )
     table.add(slot, conversation, half, serial)
     if known is not None:
-        begin_at(table, conversation, known[1])
-    writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
+        set_starts(table, conversation, known[1])
+    writer.append(OPEN, slot * 2, -1, 0, 0, 0, segment.number, segment.ts_ns)
     return slot * 2 + answer
 
 
-def block_of(writer: EventWriter, octets: bytes, source: cython.longlong) -> bytes:
-    """The bytes that a segment's row points into; `octets` are those of its batch."""
-    return octets if source < 0 else writer.extra[source]
-
-
-def may_open(
-    table: ConversationTable,
-    writer: EventWriter,
-    octets: bytes,
-    rows: IntView,
-    at: cython.longlong,
-) -> cython.bint:
+def may_open(table: ConversationTable, segment: Segment) -> cython.bint:
     """True if a segment of no open conversation opens one, and is no late one of one that is over.
 
     What can only be the first of its sender, and comes after all that was sent, is not late.
     """
-    flags: cython.int = rows[at + 8]
-    if flags & RST or not (flags & SYN or rows[at + 12] > 0):
+    rows: cython.longlong[::1] = segment.rows
+    if segment.flags & RST or not (segment.flags & SYN or segment.length > 0):
         return False
-    if not table.straggler(rows, at, rows[at + 6], flags & SYN != 0):
+    if not table.is_straggler(rows, segment.at, segment.seq, segment.flags & SYN != 0):
         return True
-    octets = block_of(writer, octets, rows[at + 9])
-    return _opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(rows, at)
+    return _must_be_first(segment) and table.is_beyond(rows, segment.at)
 
 
-def begins_anew(
-    conversation: Conversation,
-    half: HalfStream,
-    other: HalfStream,
-    writer: EventWriter,
-    octets: bytes,
-    rows: IntView,
-    at: cython.longlong,
-    ts_ns: cython.longlong,
+def detect_reuse(
+    conversation: Conversation, half: HalfStream, other: HalfStream, segment: Segment
 ) -> cython.int:
     """Check if a segment shows that the endpoints are used again, though no SYN was captured.
 
-    Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
-    which is all of a segment, as clients wait for the answer to it, or a TLS ClientHello, and both
-    directions jump: its own, and the other one as it acknowledges it. A body may carry those
-    bytes, and lie behind a hole, but then not both sides have lost some. Where numbers are lower
-    than before, what is sent again or was captured twice looks the same, unless it lies before the
-    first byte or has other bytes.
+    Gives `REUSED`, `MAYBE_REUSED` if the answer to it has to show that, or 0. The segment has a
+    protocol header and nothing else, as clients wait for the answer to it, or a TLS ClientHello;
+    and the numbers of both directions jump, its own and the one that it acknowledges. A body may
+    have the same bytes and lie behind a hole, but then not both sides have lost some. Where numbers
+    are lower than before, what is sent again or was captured twice looks the same, unless it lies
+    before the first byte or has other bytes.
     """
-    start: cython.longlong = rows[at + 10]
-    captured: cython.longlong = rows[at + 11]
-    seq: cython.longlong = rows[at + 6]
-    ack: cython.longlong = rows[at + 7]
+    seq: cython.longlong = segment.seq
+    ack: cython.longlong = segment.ack
     offset: cython.longlong
     back: cython.longlong
-    if captured != rows[at + 12] or not rows[at + 8] & ACK or rows[at + 8] & SYN:
+    if segment.captured != segment.length or segment.flags & (ACK | SYN) != ACK:
         return 0
-    block: bytes = block_of(writer, octets, rows[at + 9])
-    if not _opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
+    if not _must_be_first(segment) or half.next_seq < 0 or other.next_seq < 0:
         return 0
     back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
     if _jumps(half, seq) and (_jumps(other, ack) or back >= MIN_JUMP):
-        return BEGINS
+        return REUSED
     offset = half.next_offset + half.ahead(seq)
     if half.ahead(seq) >= 0 or (back <= 0 and not _jumps(other, ack)):
         return 0
     if offset >= 0:
-        if half.differs(block, start, offset, captured, rows[at + 13], ts_ns):
-            return MAY_BEGIN
-    elif half.isn >= 0 or ts_ns > later(conversation.start_ns, half.pool.limits.acked_hole_ns):
-        return MAY_BEGIN
+        return MAYBE_REUSED if half.differs(segment, offset) else 0
+    wait_ns: cython.longlong = half.pool.limits.acked_hole_ns
+    if half.isn >= 0 or segment.ts_ns > later(conversation.start_ns, wait_ns):
+        return MAYBE_REUSED
     return 0
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _opens(octets: bytes, start: cython.longlong, captured: cython.longlong) -> cython.bint:
+def _must_be_first(segment: Segment) -> cython.bint:
     """True if a segment's payload can only be the first of its sender.
 
     That is a protocol header and nothing else, or a TLS ClientHello whose record is that message
     and nothing else: of an encrypted record (RFC 5246 §6.2.1, RFC 8446 §4.1.2) the bytes after its
     length are not so by chance.
     """
+    octets: bytes = segment.octets
+    start: cython.longlong = segment.start
     record: cython.int
     message: cython.int
-    if captured == 8:
+    if segment.captured == 8:
         return octets[start] == 0x41 and octets[start : start + 4] == b"AMQP"
-    if captured < 11 or octets[start] != 0x16:
+    if segment.captured < 11 or octets[start] != 0x16:
         return False
     if octets[start + 1] != 3 or octets[start + 5] != 1 or octets[start + 9] != 3:
         return False
@@ -183,12 +159,12 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
         return False
     ahead = half.ahead(seq)
     if ahead < 0:
-        return ahead < -half.pool.most_behind
+        return ahead < -half.pool.max_behind
     return ahead >= MIN_JUMP and half.next_offset + ahead > half.known_end() + MIN_JUMP
 
 
-def begin_at(table: ConversationTable, conversation: Conversation, starts: Any) -> cython.int:
-    """Directions begin with these sequence numbers, by key, where it is not known."""
+def set_starts(table: ConversationTable, conversation: Conversation, starts: Any) -> cython.int:
+    """Directions begin with these sequence numbers, by key, unless it is known already."""
     half: HalfStream
     for key, start in starts.items():
         half = table.keys[conversation.key]
@@ -202,25 +178,20 @@ def begin_at(table: ConversationTable, conversation: Conversation, starts: Any) 
 # SYN segments of a conversation that is open
 
 
-def classify_syn(
-    half: HalfStream,
-    other: HalfStream,
-    seq: cython.longlong,
-    ack: cython.longlong,
-    flags: cython.int,
-) -> cython.int:
-    """Take a SYN of direction `half` (its answer when `flags` has ACK) and say whose it is."""
-    asked: cython.longlong = (ack - 1) & MASK
+def classify_syn(half: HalfStream, other: HalfStream, segment: Segment) -> cython.int:
+    """Take a SYN of direction `half`, or the answer to one, and say whose it is."""
+    seq: cython.longlong = segment.seq
+    asked: cython.longlong = (segment.ack - 1) & MASK
     whose: cython.int
-    if flags & ACK:
+    if segment.flags & ACK:
         whose = _whose_answer(half, other, seq, asked)
-        if whose == OURS:
-            begin(half, seq)
-            begin(other, asked)
+        if whose == CURRENT:
+            set_isn(half, seq)
+            set_isn(other, asked)
         return whose
     whose = _whose_request(half, other, seq)
-    if whose == OURS:
-        begin(half, seq)
+    if whose == CURRENT:
+        set_isn(half, seq)
     return whose
 
 
@@ -230,30 +201,31 @@ def _whose_answer(
     half: HalfStream, other: HalfStream, seq: cython.longlong, asked: cython.longlong
 ) -> cython.int:
     if half.isn == seq:
-        return OURS
+        return CURRENT
     if other.isn >= 0 and other.isn != asked:
         # It may acknowledge what came with the SYN, too (RFC 7413).
         if half.isn < 0 and half.next_offset == 0:
             if ((asked - other.isn) & MASK) <= other.next_offset and _fits(half, seq):
-                return OURS
+                return CURRENT
         # Not the answer to our SYN; after data it means that the endpoints are used again.
-        return ANOTHER if other.next_offset > 0 else NONE
+        return SUCCESSOR if other.next_offset > 0 else NEITHER
     if half.isn < 0:
-        return OURS if _fits(half, seq) and (other.isn >= 0 or _fits(other, asked)) else ANOTHER
+        fits: cython.bint = _fits(half, seq) and (other.isn >= 0 or _fits(other, asked))
+        return CURRENT if fits else SUCCESSOR
     if half.next_offset > 0 or other.isn < 0:
-        return NONE if other.isn >= 0 else ANOTHER
+        return NEITHER if other.isn >= 0 else SUCCESSOR
     half.isn = half.next_seq = -1  # the responder forgot its first answer (SYN cookies)
-    return OURS
+    return CURRENT
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _whose_request(half: HalfStream, other: HalfStream, seq: cython.longlong) -> cython.int:
     if half.isn >= 0:
-        return OURS if half.isn == seq else ANOTHER
+        return CURRENT if half.isn == seq else SUCCESSOR
     if half.next_seq < 0 and other.isn >= 0 and other.next_offset == 0:
-        return OURS  # both sides sent one (RFC 9293 §3.5, simultaneous open)
-    return OURS if half.next_seq >= 0 and _fits(half, seq) else ANOTHER
+        return CURRENT  # both sides sent one (RFC 9293 §3.5, simultaneous open)
+    return CURRENT if half.next_seq >= 0 and _fits(half, seq) else SUCCESSOR
 
 
 @cython.cfunc
@@ -267,7 +239,7 @@ def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
     return 0 <= behind <= half.pool.limits.closed_near_bytes
 
 
-def begin(half: HalfStream, isn: cython.longlong) -> cython.int:
+def set_isn(half: HalfStream, isn: cython.longlong) -> cython.int:
     """The direction begins with `isn`; offsets stay as they are when bytes were handed on."""
     if half.isn < 0:
         half.isn = isn

@@ -14,16 +14,31 @@ from array import array
 import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    ACKNOWLEDGED,
+    B_HIGH,
+    B_LOW,
+    CAPTURED,
+    EXTRA,
+    FLAGS,
+    IDENTIFICATION,
+    LENGTH,
     MALFORMED,
     NO_WINDOW,
     NOT_TCP,
+    PACKET,
+    PORTS,
     QUOTED,
+    SEEN,
     SEGMENT_FIELDS,
+    SEQ,
+    START,
     TCP,
     UNREACHABLE,
 )
 from cython.cimports.amqpsniff.tcp.layers import Layers
-from cython.cimports.amqpsniff.tcp.link import link_place
+from cython.cimports.amqpsniff.tcp.link import find_ip
 
 from amqpsniff.findings import Finding
 
@@ -174,7 +189,7 @@ class HeaderParser:
                 layers.end = stop
                 layers.wire_end = wire_stop
                 layers.ts_ns = ts_ns[packet]
-                kind = self._walk(link_place(block, at, stop, link_type[packet]))
+                kind = self._walk(find_ip(block, at, stop, link_type[packet]))
                 if kind == QUOTED:
                     row += self._quote(table, row, packet, seen)
                 if kind != TCP:
@@ -194,21 +209,21 @@ class HeaderParser:
                     flags |= NO_WINDOW
                 if row + SEGMENT_FIELDS > len(table):
                     raise IndexError("no room for a row")
-                table[row] = packet
-                table[row + 1] = a_high
-                table[row + 2] = a_low
-                table[row + 3] = b_high
-                table[row + 4] = b_low
-                table[row + 5] = family << 32 | ports
-                table[row + 6] = u32(view, at + 4)
-                table[row + 7] = u32(view, at + 8)
-                table[row + 8] = flags
-                table[row + 9] = layers.source
-                table[row + 10] = payload
-                table[row + 11] = max(stop - payload, 0)
-                table[row + 12] = wire_stop - payload
-                table[row + 13] = seen
-                table[row + 14] = identification
+                table[row + PACKET] = packet
+                table[row + A_HIGH] = a_high
+                table[row + A_LOW] = a_low
+                table[row + B_HIGH] = b_high
+                table[row + B_LOW] = b_low
+                table[row + PORTS] = family << 32 | ports
+                table[row + SEQ] = u32(view, at + 4)
+                table[row + ACKNOWLEDGED] = u32(view, at + 8)
+                table[row + FLAGS] = flags
+                table[row + EXTRA] = layers.source
+                table[row + START] = payload
+                table[row + CAPTURED] = max(stop - payload, 0)
+                table[row + LENGTH] = wire_stop - payload
+                table[row + SEEN] = seen
+                table[row + IDENTIFICATION] = identification
                 row += SEGMENT_FIELDS
             if layers.source >= 0:
                 layers.leave(payload >= 0)
@@ -232,10 +247,10 @@ class HeaderParser:
         packet: cython.longlong = begin
         octets: cython.longlong = 0
         for at in range(0, stop, SEGMENT_FIELDS):
-            while packet <= self.table[at]:
+            while packet <= self.table[at + PACKET]:
                 octets += passed[packet]
                 packet += 1
-            self.table[at + 13] += octets
+            self.table[at + SEEN] += octets
         while packet < end:
             octets += passed[packet]
             packet += 1
@@ -253,13 +268,13 @@ class HeaderParser:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _walk(self, place: cython.longlong) -> cython.int:
-        """The end of the layers from `place`; counts what is not TCP."""
+    def _walk(self, header: cython.longlong) -> cython.int:
+        """How the layers from an IP header end; counts what is not TCP."""
         kind: cython.int
-        if place < 0:
+        if header < 0:
             self.not_ip += 1
             return NOT_TCP
-        kind = self.layers.walk(place)
+        kind = self.layers.walk(header)
         if kind == TCP:
             return kind
         if kind == NOT_TCP or kind == QUOTED:
@@ -288,15 +303,15 @@ class HeaderParser:
             return 0
         if row + SEGMENT_FIELDS > len(table):
             raise IndexError("no room for a row")
-        table[row] = packet
-        table[row + 1], table[row + 2] = layers.a_high, layers.a_low
-        table[row + 3], table[row + 4] = layers.b_high, layers.b_low
-        table[row + 5] = layers.family << 32 | ports
-        table[row + 6] = u32(layers.octets, at + 4)
-        table[row + 7], table[row + 8] = layers.reason, UNREACHABLE
-        table[row + 9], table[row + 10] = -1, at
-        table[row + 11] = table[row + 12] = 0
-        table[row + 13], table[row + 14] = seen, -1
+        table[row + PACKET] = packet
+        table[row + A_HIGH], table[row + A_LOW] = layers.a_high, layers.a_low
+        table[row + B_HIGH], table[row + B_LOW] = layers.b_high, layers.b_low
+        table[row + PORTS] = layers.family << 32 | ports
+        table[row + SEQ] = u32(layers.octets, at + 4)
+        table[row + ACKNOWLEDGED], table[row + FLAGS] = layers.reason, UNREACHABLE
+        table[row + EXTRA], table[row + START] = -1, at
+        table[row + CAPTURED] = table[row + LENGTH] = 0
+        table[row + SEEN], table[row + IDENTIFICATION] = seen, -1
         return SEGMENT_FIELDS
 
     @cython.cfunc

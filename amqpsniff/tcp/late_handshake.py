@@ -1,15 +1,15 @@
-"""Beginnings that were captured out of order: the handshake after what follows it.
+"""Handshakes that were captured after segments that follow them.
 
-A conversation whose first segment captured has no SYN began before the capture, or its SYN comes
-late. Where that segment looks like the begin of a connection, segments wait for a moment in a
-`PendingConversation` (see `Limits`), until it is known who opened the conversation and where both
-streams begin.
-Where nothing tells, a stream begins with the lowest of its bytes that are there. So do the
-segments of a responder whose answer to the SYN is still to come. A rare path, so plain Python.
+If the first segment of a conversation has no SYN, the conversation began before the capture, or its
+SYN was captured late. A segment that may be the first with payload waits in a `PendingConversation`
+for a short time (see `Limits`), with those that follow it, until it is known who opened the
+conversation and where both streams begin. If that stays unknown, a stream begins with the lowest of
+its bytes that are there. Segments of a responder wait in the same way while its answer to the SYN
+is missing. A rare path, so plain Python.
 
-What looks otherwise does not wait: when it belongs to a connection that began before the capture,
-as it mostly does, its rows would come behind those of others, and what it published would not be
-there when another one delivers it. Of 424 captures that begin at any packet of seven, 59 lost links
+Other segments do not wait. Mostly they belong to a connection that began before the capture; their
+rows would come behind those of others, so a message that they publish would not be known when
+another connection delivers it. Of 424 captures that begin at any packet of seven, 59 lost links
 between connections that way, and 4 where only channel.open waits.
 """
 
@@ -19,11 +19,12 @@ from array import array
 from collections import deque
 from typing import NamedTuple
 
-from .codes import ACK, MASK, SYN
+from .codes import ACK, ACKNOWLEDGED, FLAGS, LENGTH, MASK, SEQ, SYN
 from .limits import NEVER, Limits
 
-SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, LENGTH = 6, 7, 8, 9, 10, 12
-"""Columns of a segment's row, named in `amqpsniff.tcp.codes`."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .segment import Segment
 
 _FIRST_BYTES = (b"AMQP", b"PROXY ", b"\x16\x03")
 """A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""
@@ -32,17 +33,14 @@ _CONNECTION_CLASS = b"\x00\x0a"
 
 
 class KeptSegment(NamedTuple):
-    """A segment that waits: its key, its row, the bytes captured of its payload.
+    """A segment that waits."""
 
-    `place`: how many segments came before it, of all conversations.
-    """
-
-    key: bytes
+    key: bytes  # of its direction, see `table.key_of`
     row: array[int]
-    octets: bytes
+    octets: bytes  # those captured of its payload
     number: int
     ts_ns: int
-    place: int
+    segment_serial: int  # how many segments of all conversations were read, with this one
 
 
 class PendingConversations:
@@ -65,7 +63,7 @@ class PendingConversations:
 
     @property
     def deadline_ns(self) -> int:
-        """When the first one goes on."""
+        """When the first one is opened at the latest."""
         return self.queue[0].deadline_ns if self.queue else NEVER
 
     def make(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> PendingConversation:
@@ -84,34 +82,30 @@ class PendingConversations:
 
 
 class PendingConversation:
-    """Segments of one conversation that wait; `keys`: those of its two directions.
-
-    `serial` is that of the conversation; it goes on at `deadline_ns` at the latest. `near`: bytes
-    within which segments of one stream are.
-    """
+    """Segments of one conversation that wait."""
 
     __slots__ = ("keys", "serial", "near", "deadline_ns", "segments", "octets")
 
     def __init__(self, keys: tuple[bytes, bytes], serial: int, near: int, deadline_ns: int) -> None:
-        self.keys = keys
-        self.near = near
-        self.serial = serial
-        self.deadline_ns = deadline_ns
+        self.keys = keys  # of its two directions
+        self.near = near  # bytes within which segments of one stream are
+        self.serial = serial  # of the conversation
+        self.deadline_ns = deadline_ns  # it is opened at this time at the latest
         self.segments: list[KeptSegment] = []
         self.octets = 0
 
     def add(self, segment: KeptSegment, limits: Limits) -> bool:
-        """Let a segment wait; whether there is nothing more to wait for, or no more room."""
+        """Let a segment wait; true if all is known that it waits for, or there is no more room."""
         self.segments.append(segment)
         self.octets += len(segment.octets)
         full = len(self.segments) >= limits.joining_segments or self.octets > limits.joining_bytes
-        return full or all(self._known(*way) is not None for way in self._ways())
+        return full or all(self._known_start(*keys) is not None for keys in self._directions())
 
-    def fits(self, key: bytes, seq: int, acknowledged: int, flags: int) -> bool:
+    def fits(self, key: bytes, syn: Segment) -> bool:
         """True if segments that wait can belong to a SYN; if not, endpoints are used again."""
-        isns = {key: seq}
-        if flags & ACK:
-            isns[self.keys[self.keys[0] == key]] = (acknowledged - 1) & MASK
+        isns = {key: syn.seq}
+        if syn.flags & ACK:
+            isns[self.keys[self.keys[0] == key]] = (syn.ack - 1) & MASK
         return all(self._follows(segment, isns) for segment in self.segments)
 
     def _follows(self, segment: KeptSegment, isns: dict[bytes, int]) -> bool:
@@ -130,39 +124,39 @@ class PendingConversation:
 
     def arranged(self) -> list[KeptSegment]:
         """The segments, those with a SYN first, its answer after it."""
-        return sorted(self.segments, key=_turn)
+        return sorted(self.segments, key=_handshake_step)
 
     def first_key(self) -> bytes:
         """The direction of the side that opened the conversation."""
         first = self.arranged()[0]
-        answers = _turn(first) == 1
+        answers = _handshake_step(first) == 1
         return self.keys[self.keys[0] == first.key] if answers else first.key
 
     def starts(self) -> dict[bytes, int]:
         """The sequence number of the first byte of each direction, where anything tells."""
         found = {}
-        for key, back in self._ways():
-            start = self._known(key, back)
+        for key, back in self._directions():
+            start = self._known_start(key, back)
             if start is None:
-                start = self._lowest(key, back)
+                start = self._lowest_start(key, back)
             if start is not None:
                 found[key] = start
         return found
 
-    def _ways(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
+    def _directions(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
         one, other = self.keys
         return (one, other), (other, one)
 
     def _isn(self, key: bytes) -> int | None:
         """A direction's initial sequence number: from its SYN, or from the answer to it."""
         for segment in self.segments:
-            if segment.key == key and _turn(segment) < 2:
+            if segment.key == key and _handshake_step(segment) < 2:
                 return segment.row[SEQ]
-            if segment.key != key and _turn(segment) == 1:
+            if segment.key != key and _handshake_step(segment) == 1:
                 return (segment.row[ACKNOWLEDGED] - 1) & MASK
         return None
 
-    def _known(self, key: bytes, back: bytes) -> int | None:
+    def _known_start(self, key: bytes, back: bytes) -> int | None:
         """Where a direction begins, as a SYN says or what the other side sends after its own."""
         isn = self._isn(key)
         if isn is not None:
@@ -177,7 +171,7 @@ class PendingConversation:
                     return row[ACKNOWLEDGED]
         return None
 
-    def _lowest(self, key: bytes, back: bytes) -> int | None:
+    def _lowest_start(self, key: bytes, back: bytes) -> int | None:
         """The lowest sequence number of bytes near those of a direction's first segment.
 
         Of a direction that has none, what the other side acknowledges.
@@ -195,16 +189,16 @@ class PendingConversation:
         return (numbers[0] - max(less for less in behind if less <= self.near)) & MASK
 
 
-def _turn(segment: KeptSegment) -> int:
+def _handshake_step(segment: KeptSegment) -> int:
     """0 for a SYN, 1 for the answer to one, 2 for others."""
     flags = segment.row[FLAGS]
     return 2 if not flags & SYN else 1 if flags & ACK else 0
 
 
-def begins(octets: bytes, start: int, captured: int) -> bool:
+def may_be_first(octets: bytes, start: int, captured: int) -> bool:
     """True if a segment's payload looks like one of the first of a connection.
 
-    A protocol header, a method of class connection on channel 0, a TLS handshake.
+    That is a protocol header, a method of class connection on channel 0, or a TLS handshake.
     """
     first = octets[start : start + min(captured, 16)]
     return first.upper().startswith(_FIRST_BYTES) or (

@@ -7,7 +7,7 @@ cdef class Layers:
     cdef long long family, a_high, a_low, b_high, b_low, reason
     cdef int begin_batch(self, const unsigned char[::1] octets, list extra) except? -1
     cdef int leave(self, bint used) except? -1
-    cdef int walk(self, long long place) except? -9
+    cdef int walk(self, long long header) except? -9
     cdef int _layer(self, int kind) except? -9
     cdef int _icmp(self, int unreachable) except? -9
     cdef int _ipv4(self) except? -9
@@ -20,4 +20,4 @@ cdef class Layers:
     cdef int _udp(self) except? -9
     cdef int _gre(self) except? -9
     cdef int _unread(self, tunnel) except? -9
-    cdef int _inside(self, long long place) except? -9
+    cdef int _inside(self, long long header) except? -9

@@ -26,15 +26,15 @@ from cython.cimports.amqpsniff.tcp.codes import (
     MALFORMED,
     MAX_LAYERS,
     NOT_TCP,
-    PLACE_BITS,
-    PLACE_MASK,
+    OFFSET_BITS,
+    OFFSET_MASK,
     QUOTED,
     RANGE32,
     SIGN32,
     TCP,
     UNREAD,
 )
-from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, udp_place
+from cython.cimports.amqpsniff.tcp.link import find_ip_below, header_in_gre, header_in_udp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> c
 
 
 class Layers:
-    """The place of a packet's innermost header; the caller sets `end`, `wire_end` and `ts_ns`.
+    """A packet's innermost header; the caller sets `end`, `wire_end` and `ts_ns`.
 
     `source` is -1 while `octets` are the batch's; after a packet put together from fragments it is
     where that is in `extra`. Addresses are 128 bits in two signed halves (IPv4: 0 and 32 bits).
@@ -138,11 +138,11 @@ class Layers:
         self.source = -1
         return 0
 
-    def walk(self, place: cython.longlong) -> cython.int:
-        """Go from the IP header at `place` to `TCP`, with `at` at its header, or to another end."""
+    def walk(self, header: cython.longlong) -> cython.int:
+        """Go from an IP header to `TCP`, with `at` at its header, or to another end."""
         _layer_number: cython.int
-        kind: cython.int = cython.cast(cython.int, place >> PLACE_BITS)
-        self.at = place & PLACE_MASK
+        kind: cython.int = cython.cast(cython.int, header >> OFFSET_BITS)
+        self.at = header & OFFSET_MASK
         for _layer_number in range(MAX_LAYERS):
             kind = self._layer(kind)
             if kind < 0 or kind == TCP:
@@ -297,23 +297,23 @@ class Layers:
         if self.end - self.at < 16:
             return NOT_TCP
         port = _u16(self.octets, self.at + 2)
-        place: cython.longlong = udp_place(self.octets, self.at + 8, self.end, port)
-        if place == UNREAD:
+        header: cython.longlong = header_in_udp(self.octets, self.at + 8, self.end, port)
+        if header == UNREAD:
             return self._unread(_PORTS[port])
-        return self._inside(place)
+        return self._inside(header)
 
     def _gre(self) -> cython.int:
         """GRE and ERSPAN."""
-        place: cython.longlong = gre_place(self.octets, self.at, self.end)
-        return self._unread("GRE") if place == UNREAD else self._inside(place)
+        header: cython.longlong = header_in_gre(self.octets, self.at, self.end)
+        return self._unread("GRE") if header == UNREAD else self._inside(header)
 
-    def _inside(self, place: cython.longlong) -> cython.int:
-        """Go on below the header of a tunnel, at the place of its contents."""
+    def _inside(self, header: cython.longlong) -> cython.int:
+        """Go on with the header that a tunnel contains."""
         ip: cython.longlong
-        if place < 0:
+        if header < 0:
             return NOT_TCP
-        ip = ip_place(self.octets, place & PLACE_MASK, self.end, place >> PLACE_BITS)
+        ip = find_ip_below(self.octets, header & OFFSET_MASK, self.end, header >> OFFSET_BITS)
         if ip < 0:
             return NOT_TCP
-        self.at = ip & PLACE_MASK
-        return cython.cast(cython.int, ip >> PLACE_BITS)
+        self.at = ip & OFFSET_MASK
+        return cython.cast(cython.int, ip >> OFFSET_BITS)

@@ -1,10 +1,10 @@
-cdef long long link_place(
+cdef long long find_ip(
     const unsigned char[::1] octets, long long at, long long end, long long link_type
 ) except? -2
-cdef long long ip_place(
+cdef long long find_ip_below(
     const unsigned char[::1] octets, long long at, long long end, long long ethertype
 ) except? -2
-cdef long long udp_place(
+cdef long long header_in_udp(
     const unsigned char[::1] octets, long long at, long long end, int port
 ) except? -9
-cdef long long gre_place(const unsigned char[::1] octets, long long at, long long end) except? -9
+cdef long long header_in_gre(const unsigned char[::1] octets, long long at, long long end) except? -9

@@ -5,7 +5,7 @@ Every link type ends in one of two ways of naming what follows: an EtherType, or
 number, which is turned into one. Tags that may stand between (802.1Q in any depth, MPLS labels,
 PPPoE, LLC/SNAP, NSH) are taken off one after the other, `MAX_TAGS` of them at most.
 
-A place is one integer, `EtherType << PLACE_BITS | offset`; `NOT_IP` is the place of everything that
+A header is one integer here, `EtherType << OFFSET_BITS | offset`. `NOT_IP` stands for all that
 leads to no IP header, also because the packet was cut before it.
 
 NFLOG (what a netfilter rule logs) and PKTAP (what tcpdump on macOS writes when no interface is
@@ -39,7 +39,7 @@ from cython.cimports.amqpsniff.link_types import (
     LINK_PPPOE,
     LINK_RAW,
 )
-from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, PLACE_BITS, PLACE_MASK, UNREAD
+from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, OFFSET_BITS, OFFSET_MASK, UNREAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _u16_little(octets: cython.const[cython.uchar][::1], at: cython.longlong) ->
 
 @cython.cfunc
 @cython.exceptval(-2, check=True)
-def _place(ethertype: cython.longlong, at: cython.longlong) -> cython.longlong:
-    return ethertype << PLACE_BITS | at
+def _header(ethertype: cython.longlong, at: cython.longlong) -> cython.longlong:
+    return ethertype << OFFSET_BITS | at
 
 
 @cython.cfunc
@@ -102,7 +102,7 @@ def _place(ethertype: cython.longlong, at: cython.longlong) -> cython.longlong:
 def _ppp(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The place after a PPP protocol field of one or two bytes (RFC 1661 §6.5)."""
+    """The header after a PPP protocol field of one or two bytes (RFC 1661 §6.5)."""
     protocol: cython.int
     if end - at < 2:
         return NOT_IP
@@ -113,11 +113,11 @@ def _ppp(
         protocol = _u16(octets, at)
         at += 2
     if protocol == 0x0021:
-        return _place(IPV4, at)
+        return _header(IPV4, at)
     if protocol == 0x0057:
-        return _place(IPV6, at)
+        return _header(IPV6, at)
     if protocol == 0x0281:
-        return _place(MPLS, at)
+        return _header(MPLS, at)
     return NOT_IP
 
 
@@ -126,20 +126,20 @@ def _ppp(
 def _mpls(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The place after one label (RFC 3032); the last one says nothing of what it carries: guess."""
+    """The header after one label (RFC 3032); what follows the last one has to be guessed."""
     first: cython.int
     if end - at < 5:
         return NOT_IP
     at += 4
     if not octets[at - 2] & 1:
-        return _place(MPLS, at)
+        return _header(MPLS, at)
     first = octets[at] >> 4
     if first == 4:
-        return _place(IPV4, at)
+        return _header(IPV4, at)
     if first == 6:
-        return _place(IPV6, at)
+        return _header(IPV6, at)
     if first == 0:  # a pseudowire control word (RFC 4385), then Ethernet
-        return _place(ETHERNET_BRIDGING, at + 4)
+        return _header(ETHERNET_BRIDGING, at + 4)
     return NOT_IP
 
 
@@ -163,12 +163,12 @@ def _next_protocol(number: cython.int) -> cython.longlong:
 def _nsh(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The place after a network service header (RFC 8300 §2), whose length is in four bytes."""
+    """The header after a network service header (RFC 8300 §2), whose length is in four bytes."""
     length: cython.longlong
     if end - at < 8 or octets[at] >> 6 != 0:
         return NOT_IP
     length = (octets[at + 1] & 0x3F) * 4
-    return _place(_next_protocol(octets[at + 3]), at + length) if length >= 8 else NOT_IP
+    return _header(_next_protocol(octets[at + 3]), at + length) if length >= 8 else NOT_IP
 
 
 @cython.cfunc
@@ -179,11 +179,11 @@ def _peel(
     end: cython.longlong,
     ethertype: cython.int,
 ) -> cython.longlong:
-    """The place after one thing that is not yet IP."""
+    """The header after one that is not yet IP."""
     if ethertype in (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300):
-        return _place(_u16(octets, at + 2), at + 4) if end - at >= 4 else NOT_IP
+        return _header(_u16(octets, at + 2), at + 4) if end - at >= 4 else NOT_IP
     if ethertype == ETHERNET_BRIDGING:
-        return _place(_u16(octets, at + 12), at + 14) if end - at >= 14 else NOT_IP
+        return _header(_u16(octets, at + 12), at + 14) if end - at >= 14 else NOT_IP
     if ethertype == MPLS or ethertype == MPLS_UPSTREAM:
         return _mpls(octets, at, end)
     if ethertype == PPPOE_SESSION:
@@ -191,48 +191,48 @@ def _peel(
     if ethertype == NSH:
         return _nsh(octets, at, end)
     if ethertype == CISCO_METADATA:
-        return _place(_u16(octets, at + 6), at + 8) if end - at >= 8 else NOT_IP
+        return _header(_u16(octets, at + 6), at + 8) if end - at >= 8 else NOT_IP
     if ethertype <= 1500:  # a length: LLC and SNAP (RFC 1042)
         if end - at >= 8 and octets[at] == 0xAA and octets[at + 1] == 0xAA:
-            return _place(_u16(octets, at + 6), at + 8)
+            return _header(_u16(octets, at + 6), at + 8)
     return NOT_IP
 
 
-def ip_place(
+def find_ip_below(
     octets: ByteView, at: cython.longlong, end: cython.longlong, ethertype: cython.longlong
 ) -> cython.longlong:
-    """The place of the IP header below `ethertype`, whose contents start at `at`; or `NOT_IP`."""
-    place: cython.longlong = _place(ethertype, at)
+    """The IP header below `ethertype`, whose contents start at `at`; or `NOT_IP`."""
+    header: cython.longlong = _header(ethertype, at)
     _tag: cython.int
     kind: cython.int
     for _tag in range(MAX_TAGS):
-        kind = cython.cast(cython.int, place >> PLACE_BITS)
+        kind = cython.cast(cython.int, header >> OFFSET_BITS)
         if kind == IPV4 or kind == IPV6:
-            return place
-        place = _peel(octets, place & PLACE_MASK, end, kind)
-        if place < 0:
+            return header
+        header = _peel(octets, header & OFFSET_MASK, end, kind)
+        if header < 0:
             return NOT_IP
     return NOT_IP
 
 
-def udp_place(
+def header_in_udp(
     octets: ByteView, at: cython.longlong, end: cython.longlong, port: cython.int
 ) -> cython.longlong:
-    """The place below a tunnel's header at `at`, behind that of UDP; `UNREAD` or `NOT_IP`."""
+    """The header in a tunnel whose own is at `at`, behind that of UDP; or `UNREAD`, `NOT_IP`."""
     if end - at < 8:
         return NOT_IP
     if port == VXLAN_PORT or port == VXLAN_PORT_OF_LINUX:  # RFC 7348
-        return _place(ETHERNET_BRIDGING, at + 8) if octets[at] & 8 else UNREAD
+        return _header(ETHERNET_BRIDGING, at + 8) if octets[at] & 8 else UNREAD
     if port == VXLAN_GPE_PORT:
         return _vxlan_gpe(octets, at)
     if port == GENEVE_PORT:  # RFC 8926
         if octets[at] >> 6 != 0:
             return UNREAD
-        return _place(_u16(octets, at + 2), at + 8 + (octets[at] & 0x3F) * 4)
+        return _header(_u16(octets, at + 2), at + 8 + (octets[at] & 0x3F) * 4)
     if port == GTP_PORT:
         return _gtp(octets, at, end)
     if port == MPLS_PORT:  # RFC 7510
-        return _place(MPLS, at)
+        return _header(MPLS, at)
     return UNREAD if port in UNREAD_PORTS else NOT_IP
 
 
@@ -248,7 +248,7 @@ def _vxlan_gpe(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> 
         ethertype = _next_protocol(octets[at + 3])
     if flags & 0x30 or not flags & 8 or ethertype == 0:
         return UNREAD
-    return _place(ethertype, at + 8)
+    return _header(ethertype, at + 8)
 
 
 @cython.cfunc
@@ -281,8 +281,8 @@ def _gtp(
     return _by_version(octets, at, end) if octets[at] >> 4 in (4, 6) else UNREAD
 
 
-def gre_place(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
-    """The place below GRE (RFC 2784, RFC 2890) and ERSPAN I to III; `UNREAD` or `NOT_IP`."""
+def header_in_gre(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+    """The header in GRE (RFC 2784, RFC 2890) and ERSPAN I to III; or `UNREAD`, `NOT_IP`."""
     flags: cython.int
     ethertype: cython.int
     if end - at < 4:
@@ -294,8 +294,8 @@ def gre_place(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cy
     at += 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0)
     at += 4 if flags & 0x1000 else 0
     if ethertype == ERSPAN:
-        return _place(ETHERNET_BRIDGING, at + (8 if flags & 0x1000 else 0))
-    return _erspan_3(octets, at, end) if ethertype == ERSPAN_3 else _place(ethertype, at)
+        return _header(ETHERNET_BRIDGING, at + (8 if flags & 0x1000 else 0))
+    return _erspan_3(octets, at, end) if ethertype == ERSPAN_3 else _header(ethertype, at)
 
 
 @cython.cfunc
@@ -311,7 +311,7 @@ def _erspan_3(
     if octets[at] >> 4 != 2 or kind not in (0, 2):
         return UNREAD
     at += 12 + (8 if octets[at + 11] & 1 else 0)  # the platform's own header
-    return _place(ETHERNET_BRIDGING, at) if kind == 0 else _by_version(octets, at, end)
+    return _header(ETHERNET_BRIDGING, at) if kind == 0 else _by_version(octets, at, end)
 
 
 @cython.cfunc
@@ -322,9 +322,9 @@ def _by_version(
     if end - at < 1:
         return NOT_IP
     if octets[at] >> 4 == 4:
-        return _place(IPV4, at)
+        return _header(IPV4, at)
     if octets[at] >> 4 == 6:
-        return _place(IPV6, at)
+        return _header(IPV6, at)
     return NOT_IP
 
 
@@ -342,9 +342,9 @@ def _by_address_family(
     else:
         family = _u16_little(octets, at)
     if family == 2:
-        return _place(IPV4, at + 4)
+        return _header(IPV4, at + 4)
     if family in (10, 24, 28, 30):  # AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS
-        return _place(IPV6, at + 4)
+        return _header(IPV6, at + 4)
     return NOT_IP
 
 
@@ -380,44 +380,44 @@ def _nflog_payload(
 def _pktap(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The place below a PKTAP header, which says the link type of the packet after it."""
+    """The header below a PKTAP header, which says the link type of the packet after it."""
     length: cython.longlong
     if end - at < PKTAP_BYTES or octets[at + 2] or octets[at + 3] or octets[at + 9]:
         return NOT_IP
     length = _u16_little(octets, at)
     if length < PKTAP_BYTES or octets[at + 10] or octets[at + 11]:
         return NOT_IP
-    return link_place(octets, at + length, end, octets[at + 8])
+    return find_ip(octets, at + length, end, octets[at + 8])
 
 
-def link_place(
+def find_ip(
     octets: ByteView, at: cython.longlong, end: cython.longlong, link_type: cython.longlong
 ) -> cython.longlong:
-    """The place of the IP header of a packet at `at` (captured up to `end`); or `NOT_IP`."""
+    """The IP header of a packet at `at` (captured up to `end`); or `NOT_IP`."""
     size: cython.longlong = end - at
     if link_type == LINK_ETHERNET:
-        return ip_place(octets, at, end, ETHERNET_BRIDGING)
+        return find_ip_below(octets, at, end, ETHERNET_BRIDGING)
     if link_type == LINK_COOKED:
-        return ip_place(octets, at + 16, end, _u16(octets, at + 14)) if size >= 16 else NOT_IP
+        return find_ip_below(octets, at + 16, end, _u16(octets, at + 14)) if size >= 16 else NOT_IP
     if link_type == LINK_COOKED_2:
-        return ip_place(octets, at + 20, end, _u16(octets, at)) if size >= 20 else NOT_IP
+        return find_ip_below(octets, at + 20, end, _u16(octets, at)) if size >= 20 else NOT_IP
     if link_type == LINK_RAW or link_type == 12 or link_type == 14:
         return _by_version(octets, at, end)
     if link_type == LINK_NULL or link_type == LINK_LOOP:
         return _by_address_family(octets, at, end)
     if link_type == LINK_IPV4:
-        return _place(IPV4, at)
+        return _header(IPV4, at)
     if link_type == LINK_IPV6:
-        return _place(IPV6, at)
+        return _header(IPV6, at)
     if link_type == LINK_PKTAP:
         return _pktap(octets, at, end)
     if link_type == LINK_NFLOG:
         at = _nflog_payload(octets, at, end)
         return _by_version(octets, at, end) if at >= 0 else NOT_IP
     if link_type == LINK_MPLS:
-        return ip_place(octets, at, end, MPLS)
+        return find_ip_below(octets, at, end, MPLS)
     if link_type == LINK_CISCO_HDLC:
-        return ip_place(octets, at + 4, end, _u16(octets, at + 2)) if size >= 4 else NOT_IP
+        return find_ip_below(octets, at + 4, end, _u16(octets, at + 2)) if size >= 4 else NOT_IP
     return _ppp_link(octets, at, end, link_type)
 
 
@@ -429,23 +429,23 @@ def _ppp_link(
     end: cython.longlong,
     link_type: cython.int,
 ) -> cython.longlong:
-    place: cython.longlong
+    header: cython.longlong
     if link_type == LINK_PPP_DIRECTION:  # a byte that says which way it went, then PPP
         at += 1
         link_type = LINK_PPP
     if link_type == LINK_PPPOE:
-        place = _ppp(octets, at + 6, end)
-    elif link_type == LINK_PPP_PPPD:  # that byte in place of the address
-        place = _ppp(octets, at + 2, end)
+        header = _ppp(octets, at + 6, end)
+    elif link_type == LINK_PPP_PPPD:  # that byte instead of the address
+        header = _ppp(octets, at + 2, end)
     elif link_type == LINK_PPP or link_type == LINK_PPP_HDLC:
         if end - at >= 4 and octets[at] in (0x0F, 0x8F):  # Cisco HDLC on the same link type
-            place = _place(_u16(octets, at + 2), at + 4)
+            header = _header(_u16(octets, at + 2), at + 4)
         elif end - at >= 4 and octets[at] == 0xFF and octets[at + 1] == 0x03:
-            place = _ppp(octets, at + 2, end)
+            header = _ppp(octets, at + 2, end)
         else:
-            place = _ppp(octets, at, end)
+            header = _ppp(octets, at, end)
     else:
         return NOT_IP
-    if place < 0:
+    if header < 0:
         return NOT_IP
-    return ip_place(octets, place & PLACE_MASK, end, place >> PLACE_BITS)
+    return find_ip_below(octets, header & OFFSET_MASK, end, header >> OFFSET_BITS)

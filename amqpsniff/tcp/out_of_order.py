@@ -4,10 +4,10 @@
 Packets of a capture may be out of order, and some are missing. What a segment acknowledges was sent
 before it, so its bytes are held until those it acknowledges were handed on; and bytes beyond a
 hole are held until it is filled. A hole that the other side has acknowledged is waited for with
-patience (see `Limits`): `settle` starts the clock and reads it. Then the bytes it was about are
-forsaken: their holes become gaps, nothing waits for them any more, and what was held of both
-directions is handed on in the order of capture. So a question comes before its answer, whether one
-of them was captured late or never.
+patience (see `Limits`): `settle` starts the clock and reads it. Then the bytes waited for are given
+up: their holes become gaps, nothing waits for them any more, and what was held of both directions
+is handed on in the order of capture. So a question comes before its answer, whether one of them was
+captured late or never.
 
 Of an ordinary capture nothing is held, and nothing here is called.
 
@@ -37,14 +37,14 @@ SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
 
 
 class Deadlines:
-    """Half-streams by deadline; `next_ns` is the earliest one, or later than any time."""
+    """Half-streams by deadline."""
 
-    heap: list[Any]
-    queue: Any
-    last_ns: int
-    made: int
-    pending_ns: int
-    next_ns: int
+    next_ns: int  # the earliest deadline, `NEVER` if there is none
+    heap: list[Any]  # (deadline, its number, half-stream)
+    queue: Any  # half-streams by `linger_ns`
+    last_ns: int  # the latest deadline in the queue
+    made: int  # deadlines so far
+    pending_ns: int  # the deadline of `PendingConversations`
 
     def __init__(self) -> None:
         self.clear()
@@ -161,7 +161,7 @@ def release(
     ts_ns: cython.longlong,
     seen: cython.longlong,
 ) -> cython.int:
-    """Hand on what is held and waits for nothing more, and make gaps of forsaken holes.
+    """Hand on what is held and waits for nothing more, and make gaps of holes given up.
 
     It is known as of packet `number`; -1 where no packet brought it about: then each segment as of
     its own, but never before one that was handed on already.
@@ -182,18 +182,18 @@ def release(
 
 @cython.cfunc
 def _next(half: HalfStream) -> Piece:
-    """The piece held that is next, or null: nothing is held, or a hole is waited for before it.
+    """The piece held that is next; None if nothing is held, or a hole before it is waited for.
 
-    A hole that is forsaken is a piece that needs `NOTHING`, as of the packet behind it.
+    A hole that is given up is a piece that needs `NOTHING`, as of the packet behind it.
     """
     piece: Piece
     if half.holds():
         piece = half.held.front()
         if piece.start == half.next_offset:
             return piece
-        if piece.start <= half.forsaken:
+        if piece.start <= half.abandoned_below:
             return _hole(half, piece.start, piece.number, piece.ts_ns)
-    elif half.next_offset < half.fin_offset <= half.forsaken:
+    elif half.next_offset < half.fin_offset <= half.abandoned_below:
         return _hole(half, half.fin_offset, half.fin_number, half.fin_ns)
     return None
 
@@ -202,7 +202,7 @@ def _next(half: HalfStream) -> Piece:
 def _hole(
     half: HalfStream, end: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
 ) -> Piece:
-    """A hole that is forsaken, as of the packet behind it."""
+    """A hole that is given up, as of the packet behind it."""
     return piece_of(half.next_offset, end, b"", number, ts_ns, -1, NOTHING)
 
 
@@ -211,7 +211,7 @@ def _hole(
 def _mine_is_first(
     mine: Piece | None, others: Piece | None, half: HalfStream, other: HalfStream
 ) -> cython.bint:
-    """Which of two pieces, of which one may be null, is to be handed on first."""
+    """True if `mine` is to be handed on before `others`; one of the two may be None."""
     waiting: cython.bint
     if mine is None or others is None:
         return others is None
@@ -224,7 +224,7 @@ def _mine_is_first(
 
 def waits(needs: cython.longlong, other: HalfStream) -> cython.bint:
     """True if what `other` sent up to an offset is still to come."""
-    return needs > other.next_offset and not other.absent and not other.finished()
+    return needs > other.next_offset and not other.not_captured and not other.finished()
 
 
 @cython.cfunc
@@ -238,7 +238,7 @@ def _hand_on(
     seen: cython.longlong,
 ) -> cython.bint:
     """Hand on the piece or the hole that is next, unless it has to wait."""
-    if waits(piece.needs, other) and piece.needs > other.forsaken and _next(other) is None:
+    if waits(piece.needs, other) and piece.needs > other.abandoned_below and _next(other) is None:
         return False
     if number < 0:
         number, ts_ns = _not_before(half, other, piece.number, piece.ts_ns)
@@ -272,13 +272,14 @@ def settle(
     """Give up what is overdue, start the clocks of other holes, and see who is ordinary."""
     segments: cython.longlong = half.packets + other.packets
     waiting: cython.bint
-    while _overdue(half, other, segments, ts_ns, seen, deadlines, conversations) or _overdue(
-        other, half, segments, ts_ns, seen, deadlines, conversations
-    ):
+    while _give_up_overdue(
+        half, other, segments, ts_ns, seen, deadlines, conversations
+    ) or _give_up_overdue(other, half, segments, ts_ns, seen, deadlines, conversations):
         pass
     waiting = half.waiting_until >= 0 or other.waiting_until >= 0
     waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
-    waiting = waiting or half.shut is not None or other.shut is not None or half.doubted
+    waiting = waiting or half.closed_window is not None or other.closed_window is not None
+    waiting = waiting or half.doubted
     half.slow = waiting or half.needs_care(other)
     other.slow = waiting or other.needs_care(half)
     return 0
@@ -286,7 +287,7 @@ def settle(
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _overdue(
+def _give_up_overdue(
     half: HalfStream,
     other: HalfStream,
     segments: cython.longlong,
@@ -295,27 +296,27 @@ def _overdue(
     deadlines: Deadlines,
     conversations: cython.longlong,
 ) -> cython.bint:
-    """Look at the clock of a direction; whether it was over."""
-    if _watch(half, other, segments, ts_ns):
+    """Give up what a direction has waited for too long; true if there was anything."""
+    if _start_or_stop_wait(half, other, segments, ts_ns):
         deadlines.add(half, half.deadline_ns, conversations)
-    if not _due(half, segments, ts_ns):
+    if not _is_due(half, segments, ts_ns):
         return False
-    half.forsaken = max(half.forsaken, half.waiting_until)
+    half.abandoned_below = max(half.abandoned_below, half.waiting_until)
     half.waiting_until = -1
     if not half.holds():
-        half.absent = half.ack_seen  # until something of it is captured again
+        half.not_captured = half.ack_seen  # until something of it is captured again
     release(half, other, -1, 0, seen)
     return True
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _watch(
+def _start_or_stop_wait(
     half: HalfStream, other: HalfStream, segments: cython.longlong, ts_ns: cython.longlong
 ) -> cython.bint:
-    """Start the clock of bytes that should be there by now, stop one of those that came.
+    """Begin to wait for bytes that should be there by now, or end a wait for bytes that came.
 
-    `segments`: segments of the conversation so far. True when a clock was started.
+    `segments`: segments of the conversation so far. True if a wait began.
     """
     there: cython.longlong
     end: cython.longlong
@@ -323,9 +324,9 @@ def _watch(
     if half.held is None and other.held is None and half.fin_offset <= half.next_offset:
         half.waiting_until = -1
         return False
-    there = _there(half)
+    there = _hole_start(half)
     end = _hole_end(half, there)
-    if end <= half.forsaken:
+    if end <= half.abandoned_below:
         end = -1
     blocks = _next(other) is not None
     if half.waiting_until >= 0 and (
@@ -337,7 +338,7 @@ def _watch(
     if half.waiting_until >= 0 or (end < 0 and not blocks):
         return False
     if half.ack_seen:
-        if half.acked <= max(there, half.forsaken) or (half.acked < end and not blocks):
+        if half.acked <= max(there, half.abandoned_below) or (half.acked < end and not blocks):
             return False
     half.waiting_acked = half.ack_seen
     if half.ack_seen:
@@ -353,7 +354,7 @@ def _watch(
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _there(half: HalfStream) -> cython.longlong:
+def _hole_start(half: HalfStream) -> cython.longlong:
     """Where the first hole begins: what is before it was handed on, or is there to be."""
     if not half.holds() or _next(half) is None:
         return half.next_offset
@@ -374,7 +375,7 @@ def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
+def _is_due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
     """True if the bytes that are missing have been waited for long enough."""
     if half.waiting_until < 0:
         return False
@@ -388,14 +389,14 @@ def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) ->
 
 
 def make_room(half: HalfStream, other: HalfStream, seen: cython.longlong) -> cython.bint:
-    """Hand on as much as it takes to hold no more than is allowed; whether that was anything."""
+    """Hand on bytes until no more are held than is allowed; true if there were too many."""
     piece: Piece
     found: cython.bint = False
     while half.holds() and half.held.full():
         found = True
         piece = half.held.front()
-        half.forsaken = max(half.forsaken, piece.start)
-        other.forsaken = max(other.forsaken, piece.needs)
+        half.abandoned_below = max(half.abandoned_below, piece.start)
+        other.abandoned_below = max(other.abandoned_below, piece.needs)
         release(half, other, -1, 0, seen)
     return found
 
@@ -408,7 +409,7 @@ def flush(
     seen: cython.longlong,
 ) -> cython.int:
     """The conversation is over: give up every hole, and what was acknowledged but not seen."""
-    half.forsaken = other.forsaken = NEVER
+    half.abandoned_below = other.abandoned_below = NEVER
     release(half, other, -1, 0, seen)
     half.end(other, number, ts_ns)
     other.end(half, number, ts_ns)

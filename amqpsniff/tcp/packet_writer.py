@@ -23,8 +23,8 @@ from cython.cimports.amqpsniff.link_types import (
     LINK_NFLOG,
     LINK_PKTAP,
 )
-from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, PLACE_BITS, PLACE_MASK
-from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, link_place, udp_place
+from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, OFFSET_BITS, OFFSET_MASK
+from cython.cimports.amqpsniff.tcp.link import find_ip, find_ip_below, header_in_gre, header_in_udp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ class PacketRewriter:
         self.payload, self.payload_at = payload, payload_at
         self.is_tcp = False
         end: cython.longlong = len(octets)
-        place: cython.longlong = link_place(octets, 0, end, link_type)
-        if place < 0:
+        header: cython.longlong = find_ip(octets, 0, end, link_type)
+        if header < 0:
             self._not_ip(link_type, end)
             return self.out
-        self._link_header(link_type, place & PLACE_MASK)
+        self._link_header(link_type, header & OFFSET_MASK)
         wire_end = max(min(original, end + _MAX_MISSING), end)
-        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, 0)
+        self._network(header >> OFFSET_BITS, header & OFFSET_MASK, end, wire_end, 0)
         return self.out
 
     # link headers
@@ -155,9 +155,9 @@ class PacketRewriter:
         if end - at < _ARP_BYTES or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
             return at
         if self.addresses is not None:
-            for place in (at + 8, at + 18):
-                self._mac(place)
-                ip = place + 6
+            for field in (at + 8, at + 18):
+                self._mac(field)
+                ip = field + 6
                 self.out[ip : ip + 4] = self.addresses.ipv4(bytes(self.out[ip : ip + 4]))
         return at + _ARP_BYTES
 
@@ -190,8 +190,8 @@ class PacketRewriter:
             return
         self._before = bytes(out[at + 12 : at + 20])
         if self.addresses is not None:
-            for place in (at + 12, at + 16):
-                out[place : place + 4] = self.addresses.ipv4(bytes(out[place : place + 4]))
+            for field in (at + 12, at + 16):
+                out[field : field + 4] = self.addresses.ipv4(bytes(out[field : field + 4]))
         options = min(at + header, end)
         out[at + 20 : options] = b"\x01" * (options - at - 20)
         ends = bytes(out[at + 12 : at + 20])
@@ -215,8 +215,8 @@ class PacketRewriter:
             end = min(end, wire_end)
         self._before = bytes(out[at + 8 : at + 40])
         if self.addresses is not None:
-            for place in (at + 8, at + 24):
-                out[place : place + 16] = self.addresses.ipv6(bytes(out[place : place + 16]))
+            for field in (at + 8, at + 24):
+                out[field : field + 16] = self.addresses.ipv6(bytes(out[field : field + 16]))
         self._transport(out[at + 6], at + 40, end, wire_end, bytes(out[at + 8 : at + 40]), depth)
 
     def _transport(
@@ -266,10 +266,7 @@ class PacketRewriter:
         half = len(self._before) // 2
         self.source = (self._before[:half], self._u16(at))
         self.target = (self._before[half:], self._u16(at + 2))
-        if self.addresses is not None:
-            for place in (at, at + 2):
-                port = self.addresses.port(self._u16(place))
-                out[place : place + 2] = port.to_bytes(2, "big")
+        self._ports(at)
         start = at + header
         self._tcp_options(at + 20, min(start, end))
         if start < end:
@@ -284,6 +281,13 @@ class PacketRewriter:
         if start <= end:
             missing = _FILLER * (wire_end - end)
             out[at + 16 : at + 18] = self._summed(6, at, end, ends, missing)
+
+    def _ports(self, at: int) -> None:
+        """Other ports for those of TCP or UDP."""
+        if self.addresses is not None:
+            for field in (at, at + 2):
+                port = self.addresses.port(self._u16(field))
+                self.out[field : field + 2] = port.to_bytes(2, "big")
 
     def _tcp_options(self, at: int, end: int) -> None:
         """Keep the options that TCP itself needs; others keep kind and length."""
@@ -306,19 +310,17 @@ class PacketRewriter:
             self._blank(at + 4, end)
             return
         port = self._u16(at + 2)
-        place: cython.longlong = udp_place(bytes(out), at + 8, end, port)
-        if place >= 0:
-            inside = place & PLACE_MASK
+        header: cython.longlong = header_in_udp(bytes(out), at + 8, end, port)
+        if header >= 0:
+            inside = header & OFFSET_MASK
             if port == GENEVE_PORT:
                 self._blank(at + 16, min(inside, end))
             elif port == GTP_PORT:
                 self._gtp_extensions(at + 20, min(inside, end))
-            self._inner(place >> PLACE_BITS, inside, end, wire_end, depth)
+            self._inner(header >> OFFSET_BITS, inside, end, wire_end, depth)
         else:
             self._blank(at + 8, end)
-        if self.addresses is not None:
-            for place in (at, at + 2):
-                out[place : place + 2] = self.addresses.port(self._u16(place)).to_bytes(2, "big")
+        self._ports(at)
         if out[at + 6] or out[at + 7]:
             out[at + 6 : at + 8] = b"\0\0"
             missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
@@ -349,12 +351,12 @@ class PacketRewriter:
     def _gre(self, at: int, end: int, wire_end: int, depth: int) -> None:
         """GRE and ERSPAN, as in `layers`."""
         out = self.out
-        place: cython.longlong = gre_place(bytes(out), at, end)
-        if place < 0:
+        header: cython.longlong = header_in_gre(bytes(out), at, end)
+        if header < 0:
             self._blank(at, end)
             return
         flags = self._u16(at)
-        self._inner(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, depth)
+        self._inner(header >> OFFSET_BITS, header & OFFSET_MASK, end, wire_end, depth)
         if flags & 0x8000 and end - at >= 8:
             out[at + 4 : at + 6] = b"\0\0"
             missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
@@ -362,8 +364,10 @@ class PacketRewriter:
 
     def _inner(self, ethertype: int, at: int, end: int, wire_end: int, depth: int) -> None:
         """Go on in a tunnel, at what stands below `ethertype`."""
-        place: cython.longlong = ip_place(bytes(self.out), at, end, ethertype) if at < end else -1
-        if place < 0:
+        header: cython.longlong = -1
+        if at < end:
+            header = find_ip_below(bytes(self.out), at, end, ethertype)
+        if header < 0:
             self._blank(min(at, end), end)
             return
         if ethertype == ETHERNET_BRIDGING:
@@ -372,7 +376,7 @@ class PacketRewriter:
             at += 14
         if ethertype == NSH:
             self._blank(at + 8, min(at + (self.out[at + 1] & 0x3F) * 4, end))
-        self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, depth + 1)
+        self._network(header >> OFFSET_BITS, header & OFFSET_MASK, end, wire_end, depth + 1)
 
     def segment(
         self,

@@ -1,10 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Conversations dealt to readers that share the work on one capture.
 
-A conversation is known by its mark: a hash of its two endpoints in no order, the same on every
-machine. Endpoints that are used again have the mark they had before, so that whoever reads one use
-of them reads all. Two conversations that happen to have one mark are read by one reader: a
-collision costs nothing else.
+The mark of a conversation is a hash of its two endpoints, whichever comes first, and the same on
+every machine. All conversations of one mark go to one reader: those of endpoints that are used
+again, and those whose marks happen to be equal, which costs nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +12,19 @@ from array import array
 from ipaddress import ip_address
 
 import cython
-from cython.cimports.amqpsniff.tcp.codes import CHUNK, SEGMENT_FIELDS, UNREACHABLE
+from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    B_HIGH,
+    B_LOW,
+    CHUNK,
+    EXTRA,
+    FLAGS,
+    PACKET,
+    PORTS,
+    SEGMENT_FIELDS,
+    UNREACHABLE,
+)
 from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 from .fragments import Fragments
@@ -43,7 +54,7 @@ CELLS = cython.declare(cython.longlong, 16_384)
 # Numbers of a packet that is dealt out, in the order of the columns of a `PacketBatch`.
 COLUMNS = cython.declare(cython.longlong, len(COLUMN_NAMES))
 
-# Buckets of packets that are nobody's, and of those that may be anybody's.
+# The bucket of packets that no reader needs, and of those that every reader needs.
 NONE = cython.declare(cython.longlong, -1)
 ALL = cython.declare(cython.longlong, -2)
 
@@ -73,8 +84,17 @@ def mark_of(
     return (h ^ (h >> 31)) & MASK63
 
 
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _mark_at(rows: cython.longlong[::1], at: cython.longlong) -> cython.longlong:
+    """The mark of the segment at `at`."""
+    return mark_of(
+        rows[at + A_HIGH], rows[at + A_LOW], rows[at + B_HIGH], rows[at + B_LOW], rows[at + PORTS]
+    )
+
+
 def marks_between(pairs: Any) -> list[Any] | None:
-    """The marks of conversations given as pairs of `address:port`; None when one is none."""
+    """The marks of conversations given as pairs of `address:port`; None if one is not valid."""
     marks: list[Any] = []
     for one, other in pairs:
         try:
@@ -87,7 +107,7 @@ def marks_between(pairs: Any) -> list[Any] | None:
 
 
 def _numbers(name: Any) -> tuple[Any, ...]:
-    """(upper half, lower half, port) of an endpoint; ValueError for what is none."""
+    """(upper half, lower half, port) of an endpoint; ValueError if it is not `address:port`."""
     host, _, port = (name or "").rpartition(":")
     address = int(ip_address(host.strip("[]").partition("%")[0]))
     high, low = address >> 64, address & 0xFFFFFFFFFFFFFFFF
@@ -95,7 +115,7 @@ def _numbers(name: Any) -> tuple[Any, ...]:
 
 
 class Marks:
-    """A number for each mark: what `find` says of it, of which the last ones are remembered."""
+    """A number for each mark: what `find` gives for it. The last ones are remembered."""
 
     known: IntView
     answers: IntView
@@ -116,14 +136,14 @@ class Marks:
 
 
 class Partition(Marks):
-    """The conversations of one reader: those with the marks of `only`, or all `but` some.
+    """The conversations of one reader: those with the marks of `only`, or all `but` these.
 
-    The number is 1 for its own ones, 0 for others.
+    The number of a mark is 1 if its conversations are among them, and 0 if not.
     """
 
     def __init__(self, only: Any = None, but: Any = None) -> None:
         if (only is None) == (but is None):
-            raise ValueError("a share has either the marks of its own or those of others")
+            raise ValueError("a partition has either the marks of its own or those of others")
         own = frozenset(() if only is None else only)
         others = frozenset(() if but is None else but)
         Marks.__init__(self, own.__contains__ if but is None else lambda mark: mark not in others)
@@ -175,7 +195,7 @@ class Pile:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def room(self) -> cython.longlong:
-        """The place for the numbers of the next packet."""
+        """The index for the numbers of the next packet."""
         at: cython.longlong = self.count * COLUMNS
         if at + COLUMNS > len(self.table):
             self.table = self.numbers = self.numbers + array("q", [0]) * len(self.numbers)
@@ -195,9 +215,10 @@ class Pile:
 class Dealer:
     """Deals the packets of one capture out to buckets: `feed` for each of its batches.
 
-    `buckets` has the bucket of each mark, counted from 0, and None of none; packets of other
-    conversations are left out. A fragment may be anybody's, so it goes to every bucket, and what
-    else came with it and is no TCP segment goes there too. `take` gives piles that are `full`.
+    `buckets` has the bucket of each mark, counted from 0; packets of conversations with other marks
+    are left out. A fragment of an IP packet may belong to any conversation, so it goes to every
+    bucket. Packets of the same chunk that are not TCP go there too. `take` gives the piles that
+    are full.
     """
 
     parser: Any
@@ -253,24 +274,20 @@ class Dealer:
         count: cython.longlong,
         loose: cython.bint,
     ) -> cython.int:
-        """Deal out rows of which `count` are segments; with `loose` fragments are among them."""
+        """Deal out packets, of which `count` are segments; `loose`: some of them are fragments."""
         rows: cython.longlong[::1] = self.parser.segments() if count else self.buckets.known
         columns: Columns = Columns(batch)
         octets: bytes = batch.octets
         packet: cython.longlong
         at: cython.longlong = 0
-        mark: cython.longlong
         bucket: cython.longlong
         for packet in range(begin, end):
             if columns.ts_ns[packet] > self.latest:
                 self.latest = columns.ts_ns[packet]
             bucket = ALL if loose else NONE
-            if at < count * SEGMENT_FIELDS and rows[at] == packet:
-                if rows[at + 9] < 0:
-                    mark = mark_of(
-                        rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5]
-                    )
-                    bucket = self.buckets.number(mark)
+            if at < count * SEGMENT_FIELDS and rows[at + PACKET] == packet:
+                if rows[at + EXTRA] < 0:
+                    bucket = self.buckets.number(_mark_at(rows, at))
                 at += SEGMENT_FIELDS
             if bucket >= 0:
                 self._put(bucket, columns, octets, packet)
@@ -338,7 +355,7 @@ class Survey:
 
     parser: Any
     extra: list[Any]
-    places: dict[Any, Any]
+    indexes: dict[Any, Any]
     marks: Marks
     counts: Any
     table: cython.longlong[::1]
@@ -351,9 +368,9 @@ class Survey:
     def __init__(self) -> None:
         self.parser = HeaderParser(None, Fragments(Limits()))
         self.extra = []
-        places: dict[Any, Any] = {}
-        self.places = places
-        self.marks = Marks(lambda mark: places.setdefault(mark, len(places)))
+        indexes: dict[Any, Any] = {}
+        self.indexes = indexes
+        self.marks = Marks(lambda mark: indexes.setdefault(mark, len(indexes)))
         self.table = self.counts = array("q", [0]) * 64
         self.packets = self.segments = 0
         self.first = self.least = self.last = NO_TIME
@@ -400,21 +417,19 @@ class Survey:
         rows: cython.longlong[::1]
         row: cython.longlong
         at: cython.longlong
-        mark: cython.longlong
-        place: cython.longlong
+        index: cython.longlong
         if count == 0:
             return 0
         rows = segments()
         self.segments += count
         for row in range(count):
             at = row * SEGMENT_FIELDS
-            mark = mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
-            place = self.marks.number(mark)
-            if place >= len(self.table):
+            index = self.marks.number(_mark_at(rows, at))
+            if index >= len(self.table):
                 self.table = self.counts = self.counts + array("q", [0]) * len(self.counts)
-            if rows[at + 8] & UNREACHABLE:
+            if rows[at + FLAGS] & UNREACHABLE:
                 self.segments -= 1
-            self.table[place] += captured[rows[at]]
+            self.table[index] += captured[rows[at + PACKET]]
         return 0
 
     @property
@@ -447,5 +462,5 @@ class Survey:
 
     def conversations(self) -> tuple[array, array]:
         """Marks and bytes of packets, as arrays of 64-bit integers of one length."""
-        marks = array("q", self.places)
+        marks = array("q", self.indexes)
         return marks, self.counts[: len(marks)]

@@ -25,14 +25,29 @@ from collections.abc import Iterable
 import cython
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS
 from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
     ACK,
+    ACKNOWLEDGED,
+    B_HIGH,
+    B_LOW,
+    CAPTURED,
     CHUNK,
     DATA,
+    EXTRA,
     FIN,
+    FLAGS,
+    IDENTIFICATION,
+    LENGTH,
     MASK,
     NO_WINDOW,
+    PACKET,
+    PORTS,
     RST,
+    SEEN,
     SEGMENT_FIELDS,
+    SEQ,
+    START,
     SYN,
     UNREACHABLE,
 )
@@ -56,11 +71,12 @@ if TYPE_CHECKING:
 SPECIAL = cython.declare(cython.int, NO_WINDOW | ACK | SYN | FIN | RST)
 
 
-# Cells of the cache from addresses and ports to half-streams, each of 6 integers (768 KiB in all,
-# of which only the cells in use are touched). A miss costs one look-up in a dict, so a crafted set
-# of addresses gains nothing.
+# Cells of the cache from addresses and ports to half-streams (768 KiB in all, of which only the
+# cells in use are touched). A cell has the index of a half-stream, then its addresses and ports in
+# the columns of a segment's row. A miss costs one look-up in a dict, so a crafted set of addresses
+# gains nothing.
 CELLS = cython.declare(cython.longlong, 16_384)
-CELL = cython.declare(cython.longlong, 6)
+CELL = cython.declare(cython.longlong, PORTS + 1)
 
 # Events made ready beside one for each packet.
 SPARE_EVENTS = cython.declare(cython.longlong, 8)
@@ -70,12 +86,17 @@ SPARE_EVENTS = cython.declare(cython.longlong, 8)
 class Reassembler:
     """Batches of packets in, batches of TCP events out: `feed` for each, `finish` after the last.
 
-    `ports`: only conversations that have one of them are followed; null for all. `limits`: other
-    bounds than the usual ones. `share`: only its conversations are followed; what they give is what
-    they give among all others. `places`: say where segments
-    lie in their streams; then nothing waits for a begin that was captured late: `joined` says what
-    another reading of the same packets, which `keep_joined` was asked of, found out about it.
     Nothing a packet contains raises.
+
+    Args:
+        ports: Only conversations that have one of them are followed; None for all.
+        limits: Other bounds than the usual ones.
+        partition: Only conversations of it are followed; None for all. Their events are the same as
+            without one.
+        positions: Collect where segments lie in their streams, see `take_positions`. Then no
+            segment waits for a handshake that was captured after it.
+        starts: In place of that wait, the starts of streams that an earlier reading of the same
+            packets found, see `keep_starts`.
     """
 
     parser: Any
@@ -85,13 +106,13 @@ class Reassembler:
     history: History
     halves: list[Any]
     names: list[Any]
-    places: dict[Any, Any]
+    capture_indexes: dict[Any, Any]
     tunnels: dict[Any, Any]
-    place: cython.longlong
-    share: Any
+    capture_index: cython.longlong
+    partition: Any
     cache: cython.longlong[::1]
     ahead_limit: cython.longlong
-    placing: cython.bint
+    keeps_positions: cython.bint
     packets: cython.longlong
     segments: cython.longlong
 
@@ -99,30 +120,30 @@ class Reassembler:
         self,
         ports: frozenset[int] | None = None,
         limits: Limits | None = None,
-        share: Partition | None = None,
-        places: bool = False,
-        joined: dict[int, object] | None = None,
+        partition: Partition | None = None,
+        positions: bool = False,
+        starts: dict[int, object] | None = None,
     ) -> None:
         limits = limits or Limits()
         self.fragments = Fragments(limits)
         self.parser = HeaderParser(ports, self.fragments)
-        self.slow_path = SlowPath(limits, places, joined)
-        self.placing = places
+        self.slow_path = SlowPath(limits, positions, starts)
+        self.keeps_positions = positions
         self.writer = self.slow_path.writer
         self.history = self.slow_path.history
         self.halves = self.slow_path.table.halves
         self.cache = array("q", [-1]) * (CELLS * CELL)
         self.ahead_limit = limits.impossible_ahead_bytes
         self.names = []
-        self.places = {}
+        self.capture_indexes = {}
         self.tunnels = {}
-        self.place = 0
-        self.share = share
+        self.capture_index = 0
+        self.partition = partition
         self.packets = self.segments = 0
 
     @property
     def captures(self) -> list[str]:
-        """Names of the captures fed, by their place in packet numbers."""
+        """Names of the captures fed, by their index in packet numbers."""
         return self.names
 
     @property
@@ -150,22 +171,22 @@ class Reassembler:
             "impossible": self.slow_path.impossible,
         }
 
-    def keep_joined(self) -> dict[int, object]:
-        """Remember how conversations began whose begin was captured late, for another reading."""
-        self.slow_path.joined = {}
-        return self.slow_path.joined
+    def keep_starts(self) -> dict[int, object]:
+        """Remember the starts of streams whose handshake is late, for a second reading."""
+        self.slow_path.starts = {}
+        return self.slow_path.starts
 
-    def take_places(self) -> Any:
-        """Where payload of the last batch lies in its streams: `PLACE_FIELDS` for each segment.
+    def take_positions(self) -> Any:
+        """Where payload of the last batch lies in its streams: `POSITION_FIELDS` for each segment.
 
-        Its row in the batch, its half-stream (as in `StreamBatch.half`), the stream offset of its
-        first byte, where that is in the batch's bytes and how many were captured, and the
-        offset that the other side had acknowledged last, -1 if it had not. Only of segments that
-        belong to a conversation, and not of those that came in IP fragments; only with `places`. A
-        repeated segment has the offsets of what it repeats, and the first byte of
-        a stream is 0, so offsets of what came before it are negative.
+        These are its row in the batch, its half-stream (as in `StreamBatch.half`), the stream
+        offset of its first byte, where that byte is in the batch's bytes, how many bytes were
+        captured, and the offset that the other side had acknowledged last, -1 if it had not. A
+        segment without a conversation is left out, and so is one that came in IP fragments. A
+        repeated segment has the offsets of what it repeats. The first byte of a stream is 0, so
+        offsets of what came before it are negative.
         """
-        taken, self.slow_path.places = self.slow_path.places, array("q")
+        taken, self.slow_path.positions = self.slow_path.positions, array("q")
         return taken
 
     def feed(self, batch: Any) -> StreamBatch:
@@ -223,22 +244,22 @@ class Reassembler:
         Where not all of their packets come, the first that does would not tell.
         """
         for capture in captures:
-            if capture not in self.places:
-                self.places[capture] = len(self.names)
+            if capture not in self.capture_indexes:
+                self.capture_indexes[capture] = len(self.names)
                 self.names.append(capture)
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _use(self, capture: Any) -> cython.int:
         """Packets from here on are of this capture."""
-        if not self.names or self.names[self.place] != capture:
+        if not self.names or self.names[self.capture_index] != capture:
             self.expect((capture,))
-            self.place = self.places[capture]
+            self.capture_index = self.capture_indexes[capture]
         return 0
 
     def finish_some(self, most: int) -> StreamBatch | None:
         """Close up to `most` open conversations; None where `finish` closes the rest."""
-        return self._finish(most) if self.slow_path.table.open > most else None
+        return self._finish(most) if self.slow_path.table.open_count > most else None
 
     def finish(self) -> StreamBatch:
         """No more packets: every open conversation is given up and closed."""
@@ -281,29 +302,31 @@ class Reassembler:
         cell: cython.longlong
         slot: cython.longlong
         cache: cython.longlong[::1] = self.cache
-        high: cython.longlong = self.place << NUMBER_BITS
+        high: cython.longlong = self.capture_index << NUMBER_BITS
         first: cython.longlong
         others: cython.longlong = 0
-        share: Partition = self.share
+        partition: Partition = self.partition
         if count * SEGMENT_FIELDS > len(rows) or len(cache) < CELLS * CELL:
             raise IndexError("rows that are not there")
         for row in range(count):
             at = row * SEGMENT_FIELDS
             with cython.boundscheck(False):  # the row is there
-                packet = rows[at]
-                a_high, a_low = rows[at + 1], rows[at + 2]
-                b_high, b_low = rows[at + 3], rows[at + 4]
-                ports = rows[at + 5]
-                flags = cython.cast(cython.int, rows[at + 8])
-                length = rows[at + 12]
-                history.seen = rows[at + 13]
-                history.identification = rows[at + 14]
+                packet = rows[at + PACKET]
+                a_high, a_low = rows[at + A_HIGH], rows[at + A_LOW]
+                b_high, b_low = rows[at + B_HIGH], rows[at + B_LOW]
+                ports = rows[at + PORTS]
+                flags = cython.cast(cython.int, rows[at + FLAGS])
+                length = rows[at + LENGTH]
+                history.seen = rows[at + SEEN]
+                history.identification = rows[at + IDENTIFICATION]
             number = numbers[packet] | high
             ts_ns = times[packet]
-            slow_path.serial += 1
+            slow_path.segment_serial += 1
             if ts_ns >= deadlines.next_ns:
                 slow_path.expire(ts_ns)
-            if share is not None and not share.number(mark_of(a_high, a_low, b_high, b_low, ports)):
+            if partition is not None and not partition.number(
+                mark_of(a_high, a_low, b_high, b_low, ports)
+            ):
                 others += 1
                 continue
             if flags & UNREACHABLE:
@@ -316,13 +339,13 @@ class Reassembler:
             index = -1
             with cython.boundscheck(False):  # every cell is there
                 if (
-                    cache[slot] == ports
-                    and cache[slot + 1] == a_low
-                    and cache[slot + 2] == b_low
-                    and cache[slot + 3] == a_high
-                    and cache[slot + 4] == b_high
+                    cache[slot + PORTS] == ports
+                    and cache[slot + A_LOW] == a_low
+                    and cache[slot + B_LOW] == b_low
+                    and cache[slot + A_HIGH] == a_high
+                    and cache[slot + B_HIGH] == b_high
                 ):
-                    index = cython.cast(cython.int, cache[slot + 5])
+                    index = cython.cast(cython.int, cache[slot])
             if index >= 0:
                 half = self.halves[index]
                 if not half.open or half.cell != cell:
@@ -341,20 +364,20 @@ class Reassembler:
             if flags & SPECIAL == ACK and not half.slow:
                 other = self.halves[index ^ 1]
                 other.ack_seen = 1
-                ahead = (rows[at + 7] - other.next_seq) & MASK
+                ahead = (rows[at + ACKNOWLEDGED] - other.next_seq) & MASK
                 if ahead == 0 or ahead > self.ahead_limit or other.next_seq < 0:
-                    if rows[at + 6] == half.next_seq and (
-                        length == 0 or (rows[at + 11] == length and rows[at + 9] < 0)
+                    if rows[at + SEQ] == half.next_seq and (
+                        length == 0 or (rows[at + CAPTURED] == length and rows[at + EXTRA] < 0)
                     ):
                         half.packets += 1
                         half.last_number = number
                         half.last_ns = ts_ns
-                        half.activity = slow_path.serial
-                        other.ack_seq = rows[at + 7]
+                        half.activity = slow_path.segment_serial
+                        other.ack_seq = rows[at + ACKNOWLEDGED]
                         if length > 0:
-                            if self.placing:
-                                self._place(half, rows, at)
-                            self._deliver(half, rows[at + 10], length, number, ts_ns)
+                            if self.keeps_positions:
+                                slow_path.note_position(half, half.next_offset, rows, at)
+                            self._deliver(half, rows[at + START], length, number, ts_ns)
                             if half.acked_late_ns > 0:
                                 if ts_ns - half.acked_late_ns <= PROMPT_NS:
                                     half.awaited_acks += 1
@@ -366,24 +389,6 @@ class Reassembler:
             slow_path.handle_segment(octets, index, rows, at, number, ts_ns)
             self.writer.note_late(first, number, ts_ns)
         self.segments += count - others
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=True)
-    def _place(
-        self, half: HalfStream, rows: cython.longlong[::1], at: cython.longlong
-    ) -> cython.int:
-        """Note where the next segment of a half-stream lies."""
-        self.slow_path.places.extend(
-            (
-                rows[at],
-                half.index,
-                half.next_offset,
-                rows[at + 10],
-                rows[at + 11],
-                half.acknowledged() if half.ack_seen else -1,
-            )
-        )
         return 0
 
     @cython.cfunc
@@ -423,12 +428,10 @@ class Reassembler:
         cell: cython.longlong,
     ) -> cython.int:
         """Find a segment's half-stream in a cell, which is right if the half-stream points back."""
+        column: cython.longlong
         slot: cython.longlong = cell * CELL
         half.cell = cell
-        self.cache[slot] = rows[at + 5]
-        self.cache[slot + 1] = rows[at + 2]
-        self.cache[slot + 2] = rows[at + 4]
-        self.cache[slot + 3] = rows[at + 1]
-        self.cache[slot + 4] = rows[at + 3]
-        self.cache[slot + 5] = half.index
+        self.cache[slot] = half.index
+        for column in range(A_HIGH, PORTS + 1):
+            self.cache[slot + column] = rows[at + column]
         return 0

@@ -13,7 +13,20 @@ from array import array
 from collections import deque
 
 import cython
-from cython.cimports.amqpsniff.tcp.codes import HISTORY_CONFLICT, HISTORY_SAME_PACKET
+from cython.cimports.amqpsniff.tcp.codes import (
+    HISTORY_CONFLICT,
+    HISTORY_SAME_PACKET,
+    SENT_BLOCK,
+    SENT_FIELDS,
+    SENT_IDENTIFICATION,
+    SENT_LENGTH,
+    SENT_NUMBER,
+    SENT_OFFSET,
+    SENT_POSITION,
+    SENT_PREVIOUS,
+    SENT_SEEN,
+    SENT_TS_NS,
+)
 from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 TYPE_CHECKING = False
@@ -25,49 +38,38 @@ if TYPE_CHECKING:
 # Rows of the ring: more than `Limits.history_bytes` of captured packets of 512 bytes.
 ROWS = cython.declare(cython.longlong, 16_384)
 
-# Columns of a row. SEEN, TS_NS, IDENTIFICATION and NUMBER are of the packet.
-PREVIOUS = 0
-BLOCK = 1
-POSITION = 2
-OFFSET = 3
-LENGTH = 4
-SEEN = 5
-TS_NS = 6
-IDENTIFICATION = 7
-NUMBER = 8
-FIELDS = cython.declare(cython.longlong, 9)
-
 
 class History:
-    """Places of the bytes of the last segments; one object for all half-streams.
+    """Where the bytes of the last segments are; one object for all half-streams.
 
-    `seen`, wherever it is asked for, is the number of bytes of packets captured so far;
-    `identification` that of the IP packet being read, -1 when it has none. `sent_number` and
-    `sent_ns` are of the packet that had the first of the bytes that were compared last, -1 if that
-    is not known.
+    The argument `seen` of its methods is the number of bytes of packets captured so far.
     """
 
-    segments: int
-    octets: int
-    duplicate_ns: int
+    segments: int  # how many of a half-stream are compared at most
+    octets: int  # for how many captured bytes they are kept
+    duplicate_ns: int  # see `Limits`
+
+    table: IntView  # the ring of rows, whose columns `codes` names
+    head: int  # number of the next row
+    blocks: dict[Any, Any]  # blocks of packets by number
     blocks_made: int
-    head: int
-    seen: int
-    identification: int
+    block: int  # the number of the batch's block
+    order: Any  # [number, bytes seen up to its last row] of each block, oldest first
+    entry: list[Any]  # that of the batch's block
+
+    # the packet being read
+    seen: int  # bytes of packets captured up to it
+    identification: int  # of the IP packet, -1 if it has none
+
+    # the packet that had the first of the bytes compared last, -1 if unknown
     sent_number: int
     sent_ns: int
-    block: int
-    order: Any
-
-    table: IntView
-    blocks: dict[Any, Any]
-    entry: list[Any]
 
     def __init__(self, limits: Any) -> None:
         self.segments = limits.history_segments
         self.octets = limits.history_bytes
         self.duplicate_ns = limits.duplicate_ns
-        self.table = array("q", [0]) * (ROWS * FIELDS)
+        self.table = array("q", [0]) * (ROWS * SENT_FIELDS)
         self.head = 0
         self.blocks = {}
         self.order: Any = deque()
@@ -110,17 +112,17 @@ class History:
         packet: cython.longlong,
     ) -> cython.longlong:
         """Remember a segment; gives its row number, to be given as `previous` with the next one."""
-        row: cython.longlong = (self.head & (ROWS - 1)) * FIELDS
+        row: cython.longlong = (self.head & (ROWS - 1)) * SENT_FIELDS
         with cython.boundscheck(False):  # the table has as many rows
-            self.table[row] = previous
-            self.table[row + 1] = block
-            self.table[row + 2] = position
-            self.table[row + 3] = offset
-            self.table[row + 4] = length
-            self.table[row + 5] = seen
-            self.table[row + 6] = ts_ns
-            self.table[row + 7] = self.identification
-            self.table[row + 8] = packet
+            self.table[row + SENT_PREVIOUS] = previous
+            self.table[row + SENT_BLOCK] = block
+            self.table[row + SENT_POSITION] = position
+            self.table[row + SENT_OFFSET] = offset
+            self.table[row + SENT_LENGTH] = length
+            self.table[row + SENT_SEEN] = seen
+            self.table[row + SENT_TS_NS] = ts_ns
+            self.table[row + SENT_IDENTIFICATION] = self.identification
+            self.table[row + SENT_NUMBER] = packet
         self.head += 1
         return self.head - 1
 
@@ -160,6 +162,7 @@ class History:
         first: cython.longlong
         stop: cython.longlong
         there: cython.longlong
+        identification: cython.longlong
         _step: cython.longlong
         forgotten: cython.bint = True
         newest: cython.longlong = -1
@@ -167,25 +170,27 @@ class History:
         for _step in range(self.segments):
             if number < 0 or number + ROWS < self.head:
                 break
-            row = (number & (ROWS - 1)) * FIELDS
-            if seen - self.table[row + 5] > self.octets:
+            row = (number & (ROWS - 1)) * SENT_FIELDS
+            if seen - self.table[row + SENT_SEEN] > self.octets:
                 break
             if newest < 0:
-                newest = self.table[row + 7]
-            number = self.table[row]
-            there = self.table[row + 3]
-            if there == offset and self.table[row + 4] == length:
-                if self.copies(self.table[row + 7], self.table[row + 6], ts_ns):
+                newest = self.table[row + SENT_IDENTIFICATION]
+            number = self.table[row + SENT_PREVIOUS]
+            there = self.table[row + SENT_OFFSET]
+            if there == offset and self.table[row + SENT_LENGTH] == length:
+                identification = self.table[row + SENT_IDENTIFICATION]
+                if self.copies(identification, self.table[row + SENT_TS_NS], ts_ns):
                     result |= HISTORY_SAME_PACKET
             first = max(offset, there)
-            stop = min(offset + length, there + self.table[row + 4])
+            stop = min(offset + length, there + self.table[row + SENT_LENGTH])
             if stop <= offset:
                 forgotten = False
                 break  # it was delivered before these bytes, and so were all before it
             if first < stop:
-                self.sent_number, self.sent_ns = self.table[row + 8], self.table[row + 6]
-                block = self.blocks[self.table[row + 1]]
-                there = self.table[row + 2] + first - there
+                self.sent_number = self.table[row + SENT_NUMBER]
+                self.sent_ns = self.table[row + SENT_TS_NS]
+                block = self.blocks[self.table[row + SENT_BLOCK]]
+                there = self.table[row + SENT_POSITION] + first - there
                 old = block[there : there + stop - first]
                 there = position + first - offset
                 if old != octets[there : there + stop - first]:

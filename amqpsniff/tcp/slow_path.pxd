@@ -3,51 +3,46 @@ from amqpsniff.tcp.conversation cimport Conversation
 from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool
 from amqpsniff.tcp.out_of_order cimport Deadlines
 from amqpsniff.tcp.retransmissions cimport History
+from amqpsniff.tcp.segment cimport Segment
 from amqpsniff.tcp.stream cimport EventWriter
 from amqpsniff.tcp.table cimport ConversationTable
 
 @cython.final
 @cython.no_gc
-@cython.freelist(8)
-cdef class Segment:
-    cdef bytes octets
-    cdef long long[::1] rows
-    cdef long long at, number, ts_ns, seq, ack, length
-    cdef int flags
+cdef class FollowedSegment(Segment):
     cdef HalfStream half, other
     cdef Conversation conversation
-
-cdef Segment segment_of(
-    bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
-)
 
 cdef class SlowPath:
     cdef object limits
     cdef HoldingPool pool
     cdef readonly ConversationTable table
-    cdef long long most, linger, near
+    cdef long long max_conversations, linger_after_ns, near_bytes
     cdef readonly EventWriter writer
     cdef readonly History history
     cdef readonly Deadlines deadlines
     cdef object pending
-    cdef dict early
-    cdef public object joined
-    cdef long long serial
+    cdef dict pending_by_key
+    cdef public object starts
+    cdef long long segment_serial
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
-    cdef public object places
+    cdef public object positions
     cdef HalfStream find(self, long long[::1] rows, long long at)
     cdef int note_unreachable(self, long long[::1] rows, long long at) except? -1
     cdef int unknown(
         self, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -2
-    cdef object _begin_pending(self, bytes key, Segment segment, long long serial)
-    cdef int _wait(self, pending, bytes key, Segment segment) except? -1
-    cdef int _enter(self, pending) except? -1
-    cdef int _follow_kept(self, segments) except? -1
+    cdef FollowedSegment _segment(
+        self, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
+    )
+    cdef object _make_pending(self, bytes key, Segment segment, long long serial)
+    cdef int _queue_pending(self, pending, bytes key, Segment segment) except? -1
+    cdef int _replay_pending(self, pending) except? -1
+    cdef int _replay_kept(self, segments) except? -1
     cdef object _keep(self, bytes key, Segment segment)
-    cdef Segment _recall(self, kept)
-    cdef int _follow(self, kept, Segment segment) except? -1
+    cdef FollowedSegment _recall(self, kept)
+    cdef int _replay(self, kept, FollowedSegment segment) except? -1
     cdef int _open(self, Segment segment, long long serial) except? -1
     cdef int _evict(self, long long number, long long ts_ns) except? -1
     cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int over) except? -1
@@ -56,27 +51,35 @@ cdef class SlowPath:
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns
     ) except? -1
-    cdef int _handle(self, Segment segment, int index) except? -1
-    cdef int _is_others(self, Segment segment) except? -1
-    cdef int _possible(self, Segment segment) except? -1
-    cdef bint _is_early(self, Segment segment) except? -1
-    cdef int _doubt_another(self, Segment segment) except? -1
-    cdef int _reset(self, Segment segment) except? -1
-    cdef int _weigh(self, Segment segment) except? -1
+    cdef int _handle(self, FollowedSegment segment, int index) except? -1
+    cdef int _classify_doubtful(self, FollowedSegment segment) except? -1
+    cdef int _take_possible(self, FollowedSegment segment) except? -1
+    cdef bint _waits_for_handshake(self, FollowedSegment segment) except? -1
+    cdef int _start_doubt(self, FollowedSegment segment) except? -1
+    cdef int _take_reset(self, FollowedSegment segment) except? -1
+    cdef int _resolve_doubt(self, FollowedSegment segment) except? -1
     cdef int _ignore_reset(self, Conversation conversation, long long number) except? -1
     cdef int _apply_reset(self, Conversation conversation) except? -1
+    cdef int _close_now(self, FollowedSegment segment) except? -1
     cdef long long _reset_wait(self, Conversation conversation) except? -1
-    cdef bint _is_far(self, Segment segment) except? -1
-    cdef int _again(self, Segment segment) except? -1
-    cdef bint _believe(self, Segment segment) except? -1
-    cdef int _payload(self, Segment segment) except? -1
-    cdef int _note_resent(self, Segment segment) except? -1
-    cdef int _tell(self, code, Segment segment, detail, int most) except? -1
+    cdef bint _is_far(self, FollowedSegment segment) except? -1
+    cdef int _reuse_endpoints(self, FollowedSegment segment) except? -1
+    cdef bint _accept_impossible(self, FollowedSegment segment) except? -1
+    cdef int note_position(
+        self, HalfStream half, long long offset, long long[::1] rows, long long at
+    ) except? -1
+    cdef int _take_payload(self, FollowedSegment segment) except? -1
+    cdef int _note_resent(self, FollowedSegment segment) except? -1
+    cdef int _report_segment(
+        self, code, FollowedSegment segment, detail, int most
+    ) except? -1
+    cdef int _report_doubt(self, code, Conversation conversation, doubt, detail) except? -1
     cdef int _report(
         self, code, Conversation conversation, long long number, long long ts_ns, detail, int most
     ) except? -1
-    cdef int _end(
+    cdef int _close_if_finished(
         self, Conversation conversation, HalfStream half, HalfStream other, long long number, long long ts_ns
     ) except? -1
     cdef int expire(self, long long ts_ns) except? -1
-    cdef int _expire(self, HalfStream half, long long ts_ns) except? -1
+    cdef int _expire_half(self, HalfStream half, long long ts_ns) except? -1
+    cdef int _settle(self, HalfStream half, HalfStream other, long long ts_ns) except? -1

@@ -2,9 +2,10 @@
 """Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
 
 `Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
-here, segment by segment. `handle_segment` checks in this order: SYN, RST, possible at all,
-acknowledgement, payload, FIN; then if a hole is overdue or the end reached. What a RST
-or SYN means is often known only by what follows (`doubt`).
+here, segment by segment. `handle_segment` looks at the SYN, the RST, whether the segment can lie
+where it does, the acknowledgement, the payload and the FIN, in this order; then it gives up holes
+that are overdue, and closes the conversation at its end. What a RST or SYN means is often known
+only by what follows (`doubt`).
 
 What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
@@ -18,44 +19,54 @@ from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp import out_of_order
 from cython.cimports.amqpsniff.tcp.codes import (
     ACK,
+    ACKNOWLEDGED,
     AHEAD,
-    ANOTHER,
+    CAPTURED,
     CERTAIN,
     CLOSE,
     CONFLICT,
+    CURRENT,
+    EXTRA,
     FIN,
+    IDENTIFICATION,
     LIMIT,
     MASK,
-    MAY_BEGIN,
+    MAYBE_REUSED,
+    NEITHER,
     NO_WINDOW,
-    NONE,
     OUT_OF_ORDER,
     OUTSIDE,
+    PACKET,
     RETRANSMITTED,
+    REUSED,
     RST,
     SAME_PACKET,
+    SEEN,
     SEGMENT_FIELDS,
+    SEQ,
+    START,
+    SUCCESSOR,
     SYN,
 )
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
 from cython.cimports.amqpsniff.tcp.handshake import (
-    begin_at,
-    begins_anew,
-    block_of,
     classify_syn,
+    detect_reuse,
     may_open,
-    opened,
+    open_conversation,
+    set_starts,
 )
 from cython.cimports.amqpsniff.tcp.limits import NEVER
 from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
 from cython.cimports.amqpsniff.tcp.retransmissions import History
+from cython.cimports.amqpsniff.tcp.segment import Segment
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 from cython.cimports.amqpsniff.tcp.zero_window import update_window
 
-from .doubt import Another, Reset
-from .late_handshake import KeptSegment, PendingConversations, begins
+from .doubt import PossibleSuccessor, Reset
+from .late_handshake import KeptSegment, PendingConversations, may_be_first
 from .resent import Resent
 from .stream import TcpFinding
 
@@ -71,91 +82,59 @@ within a window of the last byte that was captured."""
 _ROW = array("q", [0]) * SEGMENT_FIELDS
 
 
-class Segment:
-    """A segment, and where it belongs.
+class FollowedSegment(Segment):
+    """A segment of an open conversation, once `_handle` has found where it belongs."""
 
-    `octets`: the block of packets. `rows`, `at`: its row, see `codes`, from which `seq`,
-    `ack`, `flags` and `length` are. `half`: its half-stream, `other` the other one of its
-    conversation. `seq` is where its payload begins once a SYN was looked at.
-    """
-
-    octets: bytes
-    rows: IntView
-    at: int
-    number: int
-    ts_ns: int
-    seq: int
-    ack: int
-    flags: int
-    length: int
     half: HalfStream
-    other: HalfStream
+    other: HalfStream  # the other direction
     conversation: Conversation
 
 
-def segment_of(
-    octets: bytes,
-    rows: IntView,
-    at: cython.longlong,
-    number: cython.longlong,
-    ts_ns: cython.longlong,
-) -> Segment:
-    """A segment by its row."""
-    segment: Segment = Segment.__new__(Segment)
-    segment.octets, segment.rows, segment.at = octets, rows, at
-    segment.number, segment.ts_ns = number, ts_ns
-    segment.seq, segment.ack = rows[at + 6], rows[at + 7]
-    segment.flags, segment.length = rows[at + 8], rows[at + 12]
-    return segment
-
-
 class SlowPath:
-    """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
-
-    `places`, `joined`: see `Reassembler`, or None. `joined` has what `opened` wants
-    to know, by serial number; with `places` it is read, without written.
-    """
+    """State of all conversations; `expire` is to be called at `deadlines.next_ns`."""
 
     limits: Any
-    most: int
-    linger: int
-    near: int
-    pending: Any
-    joined: Any
-    serial: int
+    max_conversations: int
+    linger_after_ns: int
+    near_bytes: int
+    segment_serial: int  # how many segments were read, with the present one
+    limit_reported: cython.bint
+
+    # counters, see `Reassembler.counters`
     cut: int
     retransmissions: int
     duplicates: int
     out_of_order: int
     impossible: int
-    limit_reported: cython.bint
-    places: Any
 
     pool: HoldingPool
     table: ConversationTable
     writer: EventWriter
     history: History
     deadlines: Deadlines
-    early: dict[Any, Any]
+    pending: Any  # the `PendingConversations`
+    pending_by_key: dict[Any, Any]
+    positions: Any  # see `Reassembler.take_positions`, or None
+    starts: Any  # see `Reassembler.keep_starts`, or None; with `positions` it is only read
 
-    def __init__(self, limits: Any, places: Any = False, joined: Any = None) -> None:
+    def __init__(self, limits: Any, positions: Any = False, starts: Any = None) -> None:
         self.limits = limits
-        self.most = limits.conversations
-        self.linger = limits.linger_ns
-        self.near = limits.closed_near_bytes
+        self.max_conversations = limits.conversations
+        self.linger_after_ns = limits.linger_ns
+        self.near_bytes = limits.closed_near_bytes
         self.writer = EventWriter()
         self.history = History(limits)
         self.pool = HoldingPool(limits, self.writer, self.history)
         self.table = ConversationTable(limits)
         self.deadlines = Deadlines()
         self.pending = PendingConversations(limits)
-        self.early = self.pending.by_key
-        self.joined = joined
-        self.serial = 0
+        self.pending_by_key = self.pending.by_key
+        self.starts = starts
+        self.segment_serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
         self.out_of_order = self.impossible = 0
         self.limit_reported = False
-        self.places = array("q") if places else None
+        self.positions = array("q") if positions else None
 
     def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
         """The half-stream of a segment, or None."""
@@ -164,11 +143,11 @@ class SlowPath:
     def note_unreachable(self, rows: IntView, at: cython.longlong) -> cython.int:
         """ICMP says that a segment did not reach its destination: note the first about a SYN."""
         half: HalfStream = self.find(rows, at)
-        if half is None or half.isn != rows[at + 6]:
+        if half is None or half.isn != rows[at + SEQ]:
             return 0
         conversation: Conversation = self.table.conversations[half.index >> 1]
         if conversation.unreachable < 0:
-            conversation.unreachable = rows[at + 7]
+            conversation.unreachable = rows[at + ACKNOWLEDGED]
         return 0
 
     def unknown(
@@ -180,125 +159,134 @@ class SlowPath:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
-        segment: Segment = segment_of(octets, rows, at, number, ts_ns)
-        flags: cython.int = segment.flags
+        segment: FollowedSegment = self._segment(octets, rows, at, number, ts_ns)
+        is_syn: cython.bint = segment.flags & SYN != 0
         key: bytes = key_of(rows, at)
-        pending = self.early.get(key) if self.early else None
+        pending = self.pending_by_key.get(key) if self.pending_by_key else None
         if pending is not None:
-            if not flags & SYN or pending.fits(key, segment.seq, segment.ack, flags):
-                return self._wait(pending, key, segment) - 1
-            self._enter(pending)
+            if not is_syn or pending.fits(key, segment):
+                return self._queue_pending(pending, key, segment) - 1
+            self._replay_pending(pending)
             if self.find(rows, at) is not None:
                 return self.find(rows, at).index
-        if not may_open(self.table, self.writer, octets, rows, at):
+        if not may_open(self.table, segment):
             return -1
-        if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
-            pending = self._begin_pending(key, segment, number)
-            if pending is not None:
-                return self._wait(pending, key, segment) - 1
+        if not is_syn and segment.extra < 0:
+            if may_be_first(octets, segment.start, segment.captured):
+                pending = self._make_pending(key, segment, number)
+                if pending is not None:
+                    return self._queue_pending(pending, key, segment) - 1
         return self._open(segment, number)
 
-    def _begin_pending(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
+    def _segment(
+        self,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> FollowedSegment:
+        """The segment with the row at `at`; `octets` are the bytes of the batch."""
+        segment: FollowedSegment = FollowedSegment.__new__(FollowedSegment)
+        segment.read(self.writer, octets, rows, at, number, ts_ns)
+        return segment
+
+    def _make_pending(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
         """A pending conversation for what comes before its SYN; None if there may be no more."""
-        if self.pending.full or self.places is not None:
+        if self.pending.full or self.positions is not None:
             return None
         keys = key, self.table.back_key(segment.rows, segment.at)
         pending = self.pending.make(keys, serial, later(segment.ts_ns, self.limits.acked_hole_ns))
         self.deadlines.expect(self.pending.deadline_ns)
         return pending
 
-    def _wait(self, pending: Any, key: bytes, segment: Segment) -> cython.int:
-        """Let a segment wait, until its conversation's begin is known."""
+    def _queue_pending(self, pending: Any, key: bytes, segment: Segment) -> cython.int:
+        """Let a segment wait, until it is known where its conversation begins."""
         if pending.add(self._keep(key, segment), self.limits):
-            self._enter(pending)
+            self._replay_pending(pending)
         return 0
 
-    def _enter(self, pending: Any) -> cython.int:
-        """Follow the segments that waited."""
-        segment: Segment
+    def _replay_pending(self, pending: Any) -> cython.int:
+        """Open the conversation of segments that waited, and follow them."""
+        segment: FollowedSegment
         half: HalfStream
         identification: cython.longlong = self.history.identification
-        now: cython.longlong = self.serial
+        now: cython.longlong = self.segment_serial
         serial: cython.longlong = pending.serial
         opened: cython.bint = False
         starts = pending.starts()
-        if self.joined is not None and self.places is None:
-            self.joined[serial] = (pending.first_key(), starts)
+        if self.starts is not None and self.positions is None:
+            self.starts[serial] = (pending.first_key(), starts)
         self.pending.remove(pending)
         self.deadlines.expect(self.pending.deadline_ns)
         for kept in pending.arranged():
             segment = self._recall(kept)
             if self.find(segment.rows, 0) is None:
                 if opened:
-                    if not may_open(self.table, self.writer, b"", segment.rows, 0):
+                    if not may_open(self.table, segment):
                         continue
                     serial = kept.number
                 self._open(segment, serial)
             if not opened:
                 half = self.find(segment.rows, 0)
-                begin_at(self.table, self.table.conversations[half.index >> 1], starts)
+                set_starts(self.table, self.table.conversations[half.index >> 1], starts)
             opened = True
-            self._follow(kept, segment)
-        self.history.identification, self.serial = identification, now
+            self._replay(kept, segment)
+        self.history.identification, self.segment_serial = identification, now
         return 0
 
-    def _follow_kept(self, segments: Any) -> cython.int:
+    def _replay_kept(self, segments: Any) -> cython.int:
         """Follow the segments that may have begun a conversation, when the old one is over."""
-        segment: Segment
+        segment: FollowedSegment
         identification: cython.longlong = self.history.identification
-        now: cython.longlong = self.serial
+        now: cython.longlong = self.segment_serial
         for kept in segments:
             segment = self._recall(kept)
-            self.serial = kept.place
+            self.segment_serial = kept.segment_serial
             if self.find(segment.rows, 0) is None:
                 self._open(segment, kept.number)
-            self._follow(kept, segment)
-        self.history.identification, self.serial = identification, now
+            self._replay(kept, segment)
+        self.history.identification, self.segment_serial = identification, now
         return 0
 
     def _keep(self, key: bytes, segment: Segment) -> Any:
-        """A segment with what was captured of it, to be followed later."""
+        """The `KeptSegment` of a segment, to be followed later."""
         rows: cython.longlong[::1] = segment.rows
         at: cython.longlong = segment.at
-        start: cython.longlong = rows[at + 10]
-        block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
-        payload = block[start : start + rows[at + 11]]
-        place: cython.longlong
+        payload = segment.octets[segment.start : segment.start + segment.captured]
+        column: cython.longlong
         row = _ROW[:]
         kept: cython.longlong[::1] = row
-        for place in range(SEGMENT_FIELDS):
-            kept[place] = rows[at + place]
-        return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.serial)
+        for column in range(SEGMENT_FIELDS):
+            kept[column] = rows[at + column]
+        return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.segment_serial)
 
-    def _recall(self, kept: Any) -> Segment:
-        """A segment that was kept; its row names the bytes that it has now."""
+    def _recall(self, kept: Any) -> FollowedSegment:
+        """A segment that was kept: its payload is now in bytes of its own."""
         self.writer.extra.append(kept.octets)
         row: cython.longlong[::1] = kept.row
-        row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
-        return segment_of(b"", row, 0, kept.number, kept.ts_ns)
+        row[EXTRA], row[START], row[SEEN] = len(self.writer.extra) - 1, 0, self.history.seen
+        return self._segment(kept.octets, row, 0, kept.number, kept.ts_ns)
 
-    def _follow(self, kept: Any, segment: Segment) -> cython.int:
+    def _replay(self, kept: Any, segment: FollowedSegment) -> cython.int:
         """Follow a segment that was kept, as of the time when it came."""
-        self.history.identification, self.serial = segment.rows[14], kept.place
+        self.history.identification = segment.rows[IDENTIFICATION]
+        self.segment_serial = kept.segment_serial
         return self._handle(segment, self.find(segment.rows, 0).index)
 
     def _open(self, segment: Segment, serial: cython.longlong) -> cython.int:
-        """Open a conversation, see `opened`; gives the segment's half-stream."""
-        number: cython.longlong = segment.number
-        ts_ns: cython.longlong = segment.ts_ns
-        while self.table.open >= self.most:
-            self._evict(number, ts_ns)
-        known = None if self.places is None or self.joined is None else self.joined.get(serial)
-        return opened(
-            self.table, self.writer, self.pool, segment.rows, segment.at, number, ts_ns, serial,
-            known,
-        )  # fmt: skip
+        """Open a conversation, see `open_conversation`; gives the segment's half-stream."""
+        while self.table.open_count >= self.max_conversations:
+            self._evict(segment.number, segment.ts_ns)
+        known = None if self.positions is None or self.starts is None else self.starts.get(serial)
+        return open_conversation(self.table, self.writer, self.pool, segment, serial, known)
 
     def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
+        """Close the least active conversation, to make room for another."""
         quiet: Conversation = self.table.least_active()
         if not self.limit_reported:
             self.limit_reported = True
-            detail = f"more than {self.most} conversations are open"
+            detail = f"more than {self.max_conversations} conversations are open"
             self._report("tcp-conversation-limit", quiet, number, ts_ns, detail, 1)
         self._close(quiet, quiet.last_number(), quiet.end_ns, 0)
         return 0
@@ -312,8 +300,8 @@ class SlowPath:
     ) -> cython.int:
         """End a conversation; `over`: nothing more of it is to be expected."""
         first: HalfStream = conversation.first
-        if self.early and conversation.key in self.early:
-            self._enter(self.early[conversation.key])
+        if self.pending_by_key and conversation.key in self.pending_by_key:
+            self._replay_pending(self.pending_by_key[conversation.key])
             if not first.open:
                 return 0
         if conversation.reset is not None:
@@ -321,8 +309,8 @@ class SlowPath:
         out_of_order.flush(first, conversation.second, number, ts_ns, self.history.seen)
         self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
         self.table.remove(conversation, over != 0)
-        if conversation.another is not None:
-            self._follow_kept(conversation.another.segments)
+        if conversation.successor is not None:
+            self._replay_kept(conversation.successor.segments)
         return 0
 
     def close_all(self, most: cython.longlong) -> cython.int:
@@ -333,12 +321,12 @@ class SlowPath:
         left: cython.longlong = most
         self.expire(NEVER - 1)
         while self.pending:
-            self._enter(self.pending.queue[0])
-        while self.table.open and left:  # to close one may open another
-            for conversation in self.table.all_open(left if left > 0 else self.table.open):
+            self._replay_pending(self.pending.queue[0])
+        while self.table.open_count and left:  # to close one may open another
+            for conversation in self.table.all_open(left if left > 0 else self.table.open_count):
                 left -= 1
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
-        if not self.table.open:
+        if not self.table.open_count:
             self.deadlines.clear()
         return 0
 
@@ -352,73 +340,70 @@ class SlowPath:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """Take any segment of an open conversation; `octets` is the block of packets."""
-        return self._handle(segment_of(octets, rows, at, number, ts_ns), index)
+        return self._handle(self._segment(octets, rows, at, number, ts_ns), index)
 
-    def _handle(self, segment: Segment, index: cython.int) -> cython.int:
+    def _handle(self, segment: FollowedSegment, index: cython.int) -> cython.int:
+        """Take a segment of the half-stream with an index, in the order of the module's prose."""
         half: HalfStream = self.table.halves[index]
         other: HalfStream = self.table.halves[index ^ 1]
         conversation: Conversation = self.table.conversations[index >> 1]
         flags: cython.int = segment.flags
         whose: cython.int
+        reused: cython.int
         segment.half, segment.other, segment.conversation = half, other, conversation
-        if conversation.another is not None:
-            whose = self._is_others(segment)
-            if whose == ANOTHER:
-                return self._again(segment)
-            if whose == NONE:
+        if conversation.successor is not None:
+            whose = self._classify_doubtful(segment)
+            if whose == SUCCESSOR:
+                return self._reuse_endpoints(segment)
+            if whose == NEITHER:
                 return 0
         if flags & SYN:
-            whose = classify_syn(half, other, segment.seq, segment.ack, flags)
-            if whose == NONE:
+            whose = classify_syn(half, other, segment)
+            if whose == NEITHER:
                 return 0
-            if whose == ANOTHER:
-                return self._doubt_another(segment)
-            segment.seq = (segment.seq + 1) & MASK
+            if whose == SUCCESSOR:
+                return self._start_doubt(segment)
         if flags & RST:
-            half.count(segment.number, segment.ts_ns, self.serial)
-            return 0 if self._is_early(segment) else self._reset(segment)
+            half.count(segment.number, segment.ts_ns, self.segment_serial)
+            return 0 if self._waits_for_handshake(segment) else self._take_reset(segment)
         if segment.length > 0:
-            whose = begins_anew(
-                conversation, half, other, self.writer, segment.octets, segment.rows, segment.at,
-                segment.ts_ns,
-            )  # fmt: skip
-            if whose == MAY_BEGIN:
-                return self._doubt_another(segment)
-            if whose or self._is_far(segment):
-                return self._again(segment)
-        if (segment.length > 0 or flags & FIN) and not half.possible(segment.seq):
-            if self.table.straggler(segment.rows, segment.at, segment.seq, False):
+            reused = detect_reuse(conversation, half, other, segment)
+            if reused == MAYBE_REUSED:
+                return self._start_doubt(segment)
+            if reused == REUSED or self._is_far(segment):
+                return self._reuse_endpoints(segment)
+        if (segment.length > 0 or flags & FIN) and not half.possible(segment.payload_seq):
+            if self.table.is_straggler(segment.rows, segment.at, segment.payload_seq, False):
                 return 0  # of the conversation before this one
-            return self._again(segment) if self._believe(segment) else 0
-        return self._possible(segment)
+            return self._reuse_endpoints(segment) if self._accept_impossible(segment) else 0
+        return self._take_possible(segment)
 
-    def _is_others(self, segment: Segment) -> cython.int:
-        """Whose a segment is while another conversation may have begun: `ANOTHER` if it has."""
+    def _classify_doubtful(self, segment: FollowedSegment) -> cython.int:
+        """Whose a segment is while another conversation may have begun: `SUCCESSOR` if it has."""
         key: bytes = key_of(segment.rows, segment.at)
-        another = segment.conversation.another
-        numbers = segment.seq, segment.ack, segment.flags, segment.length, segment.half.next_seq
-        if another.confirms(key, *numbers, self.near):
-            return ANOTHER
-        if not another.repeats(key, segment.seq, segment.flags):
-            return 0
-        if len(another.segments) < self.limits.doubtful_segments:
-            another.segments.append(self._keep(key, segment))
-        return NONE
+        successor = segment.conversation.successor
+        if successor.confirms(key, segment, segment.half.next_seq, self.near_bytes):
+            return SUCCESSOR
+        if not successor.repeats(key, segment):
+            return CURRENT
+        if len(successor.segments) < self.limits.doubtful_segments:
+            successor.segments.append(self._keep(key, segment))
+        return NEITHER
 
-    def _possible(self, segment: Segment) -> cython.int:
+    def _take_possible(self, segment: FollowedSegment) -> cython.int:
         """Take a segment that belongs to its conversation and lies where it can."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
         other: HalfStream = segment.other
-        seq: cython.longlong = segment.seq
+        seq: cython.longlong = segment.payload_seq
         length: cython.longlong = segment.length
         number: cython.longlong = segment.number
         ts_ns: cython.longlong = segment.ts_ns
         flags: cython.int = segment.flags
         side: cython.int = half.index & 1
-        half.count(number, ts_ns, self.serial)
+        half.count(number, ts_ns, self.segment_serial)
         if half.doubted:
-            self._weigh(segment)
+            self._resolve_doubt(segment)
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
                 other.start_at(segment.ack)  # the answer to the SYN was not captured
@@ -427,28 +412,27 @@ class SlowPath:
             if timed and conversation.round_trip_ns < 0 and side == 0:
                 conversation.round_trip_ns = ts_ns - start_ns if ts_ns > start_ns else 0
             other.acknowledge(segment.ack)
-        if self._is_early(segment):
+        if self._waits_for_handshake(segment):
             return 0
         if length == 0 and not flags & FIN:
             half.sent_before(seq, ts_ns)
-        if flags & NO_WINDOW or half.shut is not None or other.shut is not None:
-            ack: cython.longlong = segment.ack if flags & ACK else -1
-            update_window(half, other, seq, length, ack, flags & NO_WINDOW, number, ts_ns)
+        if flags & NO_WINDOW or half.closed_window is not None or other.closed_window is not None:
+            update_window(half, other, segment)
         if length > 0:
-            half.strange = 0
-            self._payload(segment)
+            half.impossible_count = 0
+            self._take_payload(segment)
         if flags & FIN:
             if half.next_seq < 0:
                 half.start_at(seq + length)
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", side
                 conversation.ended_ns, conversation.ended_number = ts_ns, number
-            out_of_order.release(half, other, number, ts_ns, segment.rows[segment.at + 13])
-        out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
-        return self._end(conversation, half, other, number, ts_ns)
+            out_of_order.release(half, other, number, ts_ns, segment.seen)
+        self._settle(half, other, ts_ns)
+        return self._close_if_finished(conversation, half, other, number, ts_ns)
 
-    def _is_early(self, segment: Segment) -> cython.bint:
-        """True if a segment came before its conversation's begin, and waits, or is void now."""
+    def _waits_for_handshake(self, segment: FollowedSegment) -> cython.bint:
+        """True if a segment came before the handshake, and waits for it, or counts no more."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
         other: HalfStream = segment.other
@@ -456,8 +440,8 @@ class SlowPath:
         half_known: cython.bint = half.next_seq >= 0
         other_known: cython.bint = other.next_seq >= 0
         if half_known and other_known:
-            if self.early and conversation.key in self.early:
-                self._enter(self.early[conversation.key])
+            if self.pending_by_key and conversation.key in self.pending_by_key:
+                self._replay_pending(self.pending_by_key[conversation.key])
             return not half.open
         if not half_known and other.isn >= 0 and acks:
             if (segment.ack - other.isn - 1) & MASK > self.limits.closed_near_bytes:
@@ -467,14 +451,16 @@ class SlowPath:
         ):
             return False
         key = key_of(segment.rows, segment.at)
-        pending = self.early.get(key) or self._begin_pending(key, segment, conversation.serial)
+        pending = self.pending_by_key.get(key)
+        if pending is None:
+            pending = self._make_pending(key, segment, conversation.serial)
         if pending is None:
             return False
         half.packets -= 1  # it is counted when it is followed
-        self._wait(pending, key, segment)
+        self._queue_pending(pending, key, segment)
         return True
 
-    def _doubt_another(self, segment: Segment) -> cython.int:
+    def _start_doubt(self, segment: FollowedSegment) -> cython.int:
         """Keep a segment that may begin another conversation, unless that is certain."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
@@ -483,77 +469,72 @@ class SlowPath:
         known: cython.bint = half.next_seq >= 0 and other.next_seq >= 0
         known = known or half.next_offset > 0 or other.next_offset > 0
         over: cython.bint = half.finished() and other.finished()
-        if over or not known or (reset is not None and reset.place == CERTAIN):
-            return self._again(segment)
-        keys = (
-            key_of(segment.rows, segment.at),
-            self.table.back_key(segment.rows, segment.at),
-        )
+        if over or not known or (reset is not None and reset.window_position == CERTAIN):
+            return self._reuse_endpoints(segment)
+        key = key_of(segment.rows, segment.at)
         code, detail = "tcp-syn-ignored", ""
         if not segment.flags & SYN:
-            code = "tcp-overlap-conflict" if half.possible(segment.seq) else None
+            code = "tcp-overlap-conflict" if half.possible(segment.payload_seq) else None
             detail = f"{segment.length} bytes sent again are not what was sent before"
-        conversation.another = Another(
+        conversation.successor = PossibleSuccessor(
             half.index & 1,
             half.captured_end(),
             other.captured_end(),
-            keys,
-            self._keep(keys[0], segment),
+            (key, self.table.back_key(segment.rows, segment.at)),
+            self._keep(key, segment),
             code,
             detail,
         )
         half.doubted = other.doubted = half.slow = other.slow = 1
         return 0
 
-    def _reset(self, segment: Segment) -> cython.int:
+    def _take_reset(self, segment: FollowedSegment) -> cython.int:
         """Take a RST: it ends the conversation after a while, or once nothing else follows it."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
         other: HalfStream = segment.other
-        number: cython.longlong = segment.number
         ts_ns: cython.longlong = segment.ts_ns
-        seq: cython.longlong = segment.rows[segment.at + 6]
-        ack: cython.longlong = segment.ack if segment.flags & ACK else -1
-        reached: cython.longlong = half.captured_end()
-        end: cython.longlong = reached
-        offset: cython.longlong = half.next_offset + half.ahead(seq)
-        place: cython.int = OUTSIDE
+        captured_end: cython.longlong = half.captured_end()
+        end: cython.longlong = captured_end
+        offset: cython.longlong = half.next_offset + half.ahead(segment.seq)
+        position: cython.int = OUTSIDE
         refused: cython.bint = False
         if half.next_seq < 0:
             if other.isn < 0:
-                place = CERTAIN
-            elif ack >= 0 and (ack - other.isn - 1) & MASK <= other.captured_end():
-                place = CERTAIN  # the answer to a SYN (RFC 9293 §3.10.7.3)
-                refused = True
+                position = CERTAIN
+            elif segment.flags & ACK:
+                # the answer to a SYN (RFC 9293 §3.10.7.3)
+                refused = (segment.ack - other.isn - 1) & MASK <= other.captured_end()
+                position = CERTAIN if refused else OUTSIDE
         elif half.acknowledged() <= offset <= end:
-            place = CERTAIN
+            position = CERTAIN
         elif end < offset <= end + MAX_BEFORE_RESET:
-            place = AHEAD
+            position = AHEAD
             end = offset
         if half.finished() and other.finished():
-            conversation.over_ns = ts_ns
-            return self._close(conversation, number, ts_ns, 1)
-        if conversation.reset is None or conversation.reset.place > place:
-            covers = other.captured_end()
+            return self._close_now(segment)
+        if conversation.reset is None or conversation.reset.window_position > position:
             conversation.reset = Reset(
-                half.index & 1, number, ts_ns, end, covers, place, seq, ack, reached
+                segment, half.index & 1, end, other.captured_end(), position, captured_end
             )
             half.doubted = other.doubted = half.slow = other.slow = 1
-            if place == CERTAIN:
+            if position == CERTAIN:
                 conversation.reset_ns = ts_ns
                 self.writer.resets.append(half.index >> 1)
-            if place != OUTSIDE:
+            if position != OUTSIDE:
                 half.linger_ns = later(ts_ns, self._reset_wait(conversation))
-                self.deadlines.add(half, half.linger_ns, self.table.open)
-        if refused:
-            conversation.over_ns = ts_ns
-            return self._close(conversation, number, ts_ns, 1)
-        return 0
+                self.deadlines.add(half, half.linger_ns, self.table.open_count)
+        return self._close_now(segment) if refused else 0
+
+    def _close_now(self, segment: FollowedSegment) -> cython.int:
+        """End the conversation of a segment: nothing more of it is to be expected."""
+        segment.conversation.over_ns = segment.ts_ns
+        return self._close(segment.conversation, segment.number, segment.ts_ns, 1)
 
     def _reset_wait(self, conversation: Conversation) -> cython.longlong:
         """How long a conversation stays open after a RST; what is in flight takes a round trip."""
-        wait_ns: cython.longlong = self.linger
-        if conversation.reset.place != CERTAIN:
+        wait_ns: cython.longlong = self.linger_after_ns
+        if conversation.reset.window_position != CERTAIN:
             return self.limits.doubtful_reset_ns
         if conversation.round_trip_ns >= 0 and conversation.round_trip_ns < wait_ns:
             wait_ns = min(wait_ns, max(2 * conversation.round_trip_ns, self.limits.acked_hole_ns))
@@ -568,7 +549,7 @@ class SlowPath:
         if conversation.ended_by is None:
             conversation.ended_by = reset.side
             conversation.ended_ns, conversation.ended_number = reset.ts_ns, reset.number
-        if reset.place != OUTSIDE:
+        if reset.window_position != OUTSIDE:
             if half.next_seq < 0 and half.ack_seen:  # nothing of it was captured before
                 half.start_at(half.ack_seq)
             if half.next_seq >= 0:
@@ -577,12 +558,11 @@ class SlowPath:
                 other.acknowledge(reset.ack)
         return 0
 
-    def _weigh(self, segment: Segment) -> cython.int:
-        """Check if a side goes on that sent a RST, or began something else."""
+    def _resolve_doubt(self, segment: FollowedSegment) -> cython.int:
+        """Check if a side goes on that sent a RST, or may have begun another conversation."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
         other: HalfStream = segment.other
-        number: cython.longlong = segment.number
         ts_ns: cython.longlong = segment.ts_ns
         side: cython.int = half.index & 1
         offset: cython.longlong
@@ -592,33 +572,34 @@ class SlowPath:
         if half.next_seq < 0:
             end = segment.length
         else:
-            offset = half.next_offset + half.ahead(segment.seq)
+            offset = half.next_offset + half.ahead(segment.payload_seq)
             if offset <= half.captured_end():  # in sequence
                 end = offset + segment.length + (segment.flags & FIN)
         if segment.flags & ACK and other.next_seq >= 0:
             covered = other.next_offset + other.ahead(segment.ack)
             if covered > other.captured_end():
                 covered = -1
-        another = conversation.another
-        if another is not None and another.side == side and another.goes_on(end, covered):
-            conversation.another = None
-            if another.code is not None:
-                detail = another.detail or f"the sender went on in packet {number & NUMBER_MASK}"
-                self._report(another.code, conversation, another.number, another.ts_ns, detail, 1)
+        successor = conversation.successor
+        if successor is not None and successor.side == side and successor.goes_on(end, covered):
+            conversation.successor = None
+            if successor.code is not None:
+                packet = segment.number & NUMBER_MASK
+                detail = successor.detail or f"the sender went on in packet {packet}"
+                self._report_doubt(successor.code, conversation, successor, detail)
         if reset is not None:
+            outside: cython.bint = reset.window_position == OUTSIDE
             if segment.length > 0:
-                reset.quiet_ns = ts_ns
+                reset.payload_ns = ts_ns
             if reset.side != side:
-                if reset.lived_ns >= 0 and covered > reset.reached:
-                    self._ignore_reset(conversation, number)
-            elif reset.goes_on(end, covered) and (
-                reset.place == OUTSIDE or ts_ns > later(reset.ts_ns, self.limits.acked_hole_ns)
-            ):
-                if reset.lived_ns < 0:
-                    reset.lived_ns = ts_ns
-                if reset.place == OUTSIDE or ts_ns >= later(reset.ts_ns, self.linger):
-                    self._ignore_reset(conversation, number)
-        half.doubted = conversation.reset is not None or conversation.another is not None
+                if reset.went_on_ns >= 0 and covered > reset.captured_end:
+                    self._ignore_reset(conversation, segment.number)
+            elif reset.goes_on(end, covered):
+                if outside or ts_ns > later(reset.ts_ns, self.limits.acked_hole_ns):
+                    if reset.went_on_ns < 0:
+                        reset.went_on_ns = ts_ns
+                    if outside or ts_ns >= later(reset.ts_ns, self.linger_after_ns):
+                        self._ignore_reset(conversation, segment.number)
+        half.doubted = conversation.reset is not None or conversation.successor is not None
         other.doubted = half.doubted
         return 0
 
@@ -631,113 +612,113 @@ class SlowPath:
         conversation.reset_ns = -1
         self.writer.resets.append(half.index >> 1)
         detail = f"it went on in packet {number & NUMBER_MASK}"
-        return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
+        return self._report_doubt("tcp-reset-ignored", conversation, reset, detail)
 
-    def _is_far(self, segment: Segment) -> cython.bint:
+    def _is_far(self, segment: FollowedSegment) -> cython.bint:
         """True if a segment after a RST lies too far away to have been in flight at it."""
         half: HalfStream = segment.half
         reset = segment.conversation.reset
-        if reset is None or reset.place != CERTAIN or half.next_seq < 0:
+        if reset is None or reset.window_position != CERTAIN or half.next_seq < 0:
             return False
-        return not -self.near <= half.ahead(segment.seq) <= self.near
+        return not -self.near_bytes <= half.ahead(segment.payload_seq) <= self.near_bytes
 
-    def _again(self, segment: Segment) -> cython.int:
+    def _reuse_endpoints(self, segment: FollowedSegment) -> cython.int:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
-        conversation: Conversation = segment.conversation
-        conversation.over_ns = segment.ts_ns
-        self._close(conversation, segment.number, segment.ts_ns, 1)
-        segment.seq = segment.rows[segment.at + 6]
+        self._close_now(segment)
         half: HalfStream = self.find(segment.rows, segment.at)  # what waited may have opened one
         index: cython.int = self._open(segment, segment.number) if half is None else half.index
         return self._handle(segment, index)
 
-    def _believe(self, segment: Segment) -> cython.bint:
-        """True if so many impossible segments agree that they must be right."""
+    def _accept_impossible(self, segment: FollowedSegment) -> cython.bint:
+        """Count an impossible segment; true if so many agree that they must be right."""
         half: HalfStream = segment.half
-        length: cython.longlong = segment.length
+        seq: cython.longlong = segment.payload_seq
         self.impossible += 1
-        detail = f"{half.ahead(segment.seq)} bytes from the next one expected"
-        self._tell("tcp-impossible-sequence", segment, detail, 1)
-        return half.stray(segment.seq, length) >= self.limits.impossible_in_a_row and length > 0
+        detail = f"{half.ahead(seq)} bytes from the next one expected"
+        self._report_segment("tcp-impossible-sequence", segment, detail, 1)
+        in_a_row: cython.int = half.count_impossible(seq, segment.length)
+        return in_a_row >= self.limits.impossible_in_a_row and segment.length > 0
 
-    def _payload(self, segment: Segment) -> cython.int:
+    def note_position(
+        self, half: HalfStream, offset: cython.longlong, rows: IntView, at: cython.longlong
+    ) -> cython.int:
+        """Note where the payload of the segment at `at` lies: at an offset of its half-stream."""
+        acked: cython.longlong = half.acknowledged() if half.ack_seen else -1
+        packet, start, captured = rows[at + PACKET], rows[at + START], rows[at + CAPTURED]
+        self.positions.extend((packet, half.index, offset, start, captured, acked))
+        return 0
+
+    def _take_payload(self, segment: FollowedSegment) -> cython.int:
+        """Insert the payload of a segment; count and report what is unusual about it."""
         found: cython.int
+        offset: cython.longlong
         half: HalfStream = segment.half
         other: HalfStream = segment.other
-        rows: cython.longlong[::1] = segment.rows
-        at: cython.longlong = segment.at
-        seq: cython.longlong = segment.seq
-        length: cython.longlong = segment.length
-        number: cython.longlong = segment.number
-        ts_ns: cython.longlong = segment.ts_ns
-        captured: cython.longlong = rows[at + 11]
         if half.next_seq < 0:
-            half.start_at(seq)
-        if self.places is not None and rows[at + 9] < 0:
-            self.places.extend(
-                (
-                    rows[at],
-                    half.index,
-                    half.next_offset + half.ahead(seq),
-                    rows[at + 10],
-                    captured,
-                    half.acknowledged() if half.ack_seen else -1,
-                )
-            )
-        if captured < length:
+            half.start_at(segment.payload_seq)
+        if self.positions is not None and segment.extra < 0:
+            offset = half.next_offset + half.ahead(segment.payload_seq)
+            self.note_position(half, offset, segment.rows, segment.at)
+        if segment.captured < segment.length:
             self.cut += 1
-        block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
         needs: cython.longlong = other.offset_of(segment.ack) if segment.flags & ACK else 0
-        waits: cython.bint = out_of_order.waits(needs, other)
-        lost: cython.bint = half.lost_before(seq, ts_ns, segment.conversation.round_trip_ns)
-        found = half.place(block, rows, at, seq, number, ts_ns, needs, waits)
+        lost: cython.bint = half.lost_before(segment, segment.conversation.round_trip_ns)
+        found = half.insert(segment, needs, out_of_order.waits(needs, other))
         if lost and found & OUT_OF_ORDER:
             found ^= OUT_OF_ORDER
             if not found & RETRANSMITTED:
                 found |= RETRANSMITTED
                 half.retransmissions += 1
                 self.history.sent_number = -1  # its first copy is not in the capture
-        out_of_order.release(half, other, number, ts_ns, rows[at + 13])
-        if out_of_order.make_room(half, other, rows[at + 13]):
+        out_of_order.release(half, other, segment.number, segment.ts_ns, segment.seen)
+        if out_of_order.make_room(half, other, segment.seen):
             found |= LIMIT
         if found == 0:
             return 0
         if found & RETRANSMITTED:
             self.retransmissions += 1
             if half.first_retransmission is None:
-                half.first_retransmission = number & NUMBER_MASK, ts_ns
-            if other.shut is None:  # to a closed window they are probes
+                half.first_retransmission = segment.number & NUMBER_MASK, segment.ts_ns
+            if other.closed_window is None:  # to a closed window they are probes
                 self._note_resent(segment)
         elif found & SAME_PACKET:
             self.duplicates += 1
         if found & OUT_OF_ORDER:
             self.out_of_order += 1
         if found & CONFLICT:
-            detail = f"{length} bytes sent again are not what was sent before"
+            detail = f"{segment.length} bytes sent again are not what was sent before"
             most = self.limits.conflict_findings
-            self._tell("tcp-overlap-conflict", segment, detail, most)
+            self._report_segment("tcp-overlap-conflict", segment, detail, most)
         if found & LIMIT:
             detail = "bytes held back for a missing segment reached the limit"
-            self._tell("tcp-buffer-limit", segment, detail, 1)
+            self._report_segment("tcp-buffer-limit", segment, detail, 1)
         return 0
 
-    def _note_resent(self, segment: Segment) -> cython.int:
+    def _note_resent(self, segment: FollowedSegment) -> cython.int:
         """A segment was sent again: note for how long nothing made its sender go on."""
         half: HalfStream = segment.half
-        end: cython.longlong = half.ahead(segment.seq) + segment.length
+        seq: cython.longlong = segment.payload_seq
+        end: cython.longlong = half.ahead(seq) + segment.length
         acked: cython.bint = half.ack_seen and half.ahead(half.ack_seq) >= end
         sent_number: cython.longlong = self.history.sent_number
         resent = half.resent
-        if resent is None or resent.seq != segment.seq:
+        if resent is None or resent.seq != seq:
             start = sent_number & NUMBER_MASK, self.history.sent_ns
             if sent_number < 0:
                 start = segment.number & NUMBER_MASK, segment.ts_ns
-            half.resent = resent = Resent(segment.seq, *start, resent)
+            half.resent = resent = Resent(seq, *start, resent)
         resent.again(segment.ts_ns, segment.other.last_ns, acked, half.next_offset)
         return 0
 
-    def _tell(self, code: Any, segment: Segment, detail: Any, most: cython.int) -> cython.int:
+    def _report_segment(
+        self, code: Any, segment: FollowedSegment, detail: Any, most: cython.int
+    ) -> cython.int:
         return self._report(code, segment.conversation, segment.number, segment.ts_ns, detail, most)
+
+    def _report_doubt(
+        self, code: Any, conversation: Conversation, doubt: Any, detail: Any
+    ) -> cython.int:
+        return self._report(code, conversation, doubt.number, doubt.ts_ns, detail, 1)
 
     def _report(
         self,
@@ -752,7 +733,7 @@ class SlowPath:
             self.writer.findings.append(TcpFinding(code, conversation, number, ts_ns, detail))
         return 0
 
-    def _end(
+    def _close_if_finished(
         self,
         conversation: Conversation,
         half: HalfStream,
@@ -768,8 +749,8 @@ class SlowPath:
             return self._close(conversation, number, ts_ns, 1)
         if not conversation.lingers and half.linger_ns == other.linger_ns == NEVER:
             conversation.lingers = True
-            half.linger_ns = later(ts_ns, self.linger)
-            self.deadlines.linger(half, self.table.open)
+            half.linger_ns = later(ts_ns, self.linger_after_ns)
+            self.deadlines.linger(half, self.table.open_count)
         return 0
 
     def expire(self, ts_ns: cython.longlong) -> cython.int:
@@ -781,15 +762,15 @@ class SlowPath:
             due_ns = self.deadlines.next_ns
             first = self.writer.count
             if self.pending and self.pending.deadline_ns <= due_ns:
-                self._enter(self.pending.queue[0])
+                self._replay_pending(self.pending.queue[0])
             else:
                 half = self.deadlines.take()
                 if half.open:
-                    self._expire(half, due_ns)
+                    self._expire_half(half, due_ns)
             self.writer.note_late(first, -1, due_ns)
         return 0
 
-    def _expire(self, half: HalfStream, ts_ns: cython.longlong) -> cython.int:
+    def _expire_half(self, half: HalfStream, ts_ns: cython.longlong) -> cython.int:
         """The deadline of a half-stream has come."""
         conversation: Conversation = self.table.conversations[half.index >> 1]
         other: HalfStream = self.table.halves[half.index ^ 1]
@@ -797,12 +778,19 @@ class SlowPath:
         over: cython.bint = True
         if half.linger_ns <= ts_ns:
             if reset is not None:
-                over = reset.place == CERTAIN
-                due_ns = later(reset.quiet_ns, self._reset_wait(conversation))
+                over = reset.window_position == CERTAIN
+                due_ns = later(reset.payload_ns, self._reset_wait(conversation))
                 if due_ns > half.linger_ns:
                     half.linger_ns = due_ns
-                    return self.deadlines.add(half, due_ns, self.table.open)
+                    return self.deadlines.add(half, due_ns, self.table.open_count)
             conversation.over_ns = half.linger_ns
             return self._close(conversation, conversation.last_number(), conversation.end_ns, over)
-        out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
-        return self._end(conversation, half, other, conversation.last_number(), conversation.end_ns)
+        self._settle(half, other, ts_ns)
+        number: cython.longlong = conversation.last_number()
+        return self._close_if_finished(conversation, half, other, number, conversation.end_ns)
+
+    def _settle(self, half: HalfStream, other: HalfStream, ts_ns: cython.longlong) -> cython.int:
+        """Give up what is overdue, see `out_of_order`."""
+        seen: cython.longlong = self.history.seen
+        open_count: cython.longlong = self.table.open_count
+        return out_of_order.settle(half, other, ts_ns, seen, self.deadlines, open_count)

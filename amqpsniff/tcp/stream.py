@@ -28,8 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from amqpsniff.byteorder import IntView
 
-PLACE_FIELDS = 6
-"""Integers of a segment's place, see `Reassembler.take_places`."""
+POSITION_FIELDS = 6
+"""Integers of a segment's position, see `Reassembler.take_positions`."""
 
 MORE_ROWS = cython.declare(cython.longlong, 64)
 """Rows made ready at once when a batch has more events than were expected."""
@@ -58,34 +58,30 @@ deadline, with a negative number."""
 class StreamBatch:
     """Events of one batch of packets: rows 0 to `count - 1` of the arrays.
 
-    `half` is slot * 2 + direction; direction 0 is the originator. A slot names one conversation
-    from its `OPEN` to its `CLOSE` and is given to another one in a later batch at the earliest, so
-    `conversations[half >> 1]` is right for every row. `source` is -1 for `octets` and otherwise an
-    index into `extra`. For `GAP` `length` is the number of bytes missing and `start` is 0; for
-    `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the byte after the SYN, or from the
-    first captured byte where the SYN was not captured. `number` and `ts_ns` are those of the
-    packet that carried it, or that filled the hole before it; above the `NUMBER_BITS` of a
-    number is the place of its capture in `captures`. `late` are events that became known by another
-    packet; `resets` are slots of conversations that had a RST, or went on after one.
+    A slot names one conversation from its `OPEN` to its `CLOSE` and is given to another one in a
+    later batch at the earliest, so `conversations[half >> 1]` is right for every row.
     """
 
     __slots__ = (
-        "octets",
-        "extra",
+        "octets",  # bytes of the packets
+        "extra",  # bytes that had to be held back, or came in IP fragments
         "count",
+        # columns
         "kind",
-        "half",
-        "source",
-        "start",
-        "length",
-        "stream_offset",
-        "number",
-        "ts_ns",
-        "conversations",
+        "half",  # slot * 2 + direction; direction 0 is the originator
+        "source",  # -1 for `octets`, otherwise an index into `extra`
+        "start",  # 0 for `GAP`, `OPEN` and `CLOSE`
+        "length",  # the bytes missing for `GAP`, 0 for `OPEN` and `CLOSE`
+        "stream_offset",  # from the byte after the SYN, without a SYN from the first byte captured
+        "number",  # of the packet that carried it, or filled the hole before it; above the
+        # `NUMBER_BITS` is the index of its capture in `captures`
+        "ts_ns",  # of that packet
+        # beside them
+        "conversations",  # by slot
         "findings",
         "captures",
-        "late",
-        "resets",
+        "late",  # the events that became known by another packet
+        "resets",  # slots of conversations that had a RST, or went on after one
     )
 
     def __init__(
@@ -187,9 +183,9 @@ class EventWriter:
         self.extra = []
         self.findings = []
         self.columns = [_column(code, rows) for code in "iiiqqqqq"]
-        return self._look(rows)
+        return self._bind(rows)
 
-    def _look(self, rows: cython.longlong) -> cython.int:
+    def _bind(self, rows: cython.longlong) -> cython.int:
         self.kind, self.half, self.source = self.columns[:3]
         self.start, self.length, self.stream_offset, self.number, self.ts_ns = self.columns[3:]
         self.capacity = rows
@@ -201,7 +197,7 @@ class EventWriter:
         self.columns = [_column(column.format, rows) for column in columns]
         for new, old in zip(self.columns, columns, strict=True):
             new[: self.capacity] = old
-        return self._look(rows)
+        return self._bind(rows)
 
     def append(
         self,

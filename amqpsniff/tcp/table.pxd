@@ -11,7 +11,7 @@ cdef class Closed:
 cdef class ConversationTable:
     cdef readonly list halves, conversations
     cdef dict keys, _closed
-    cdef readonly long long open
+    cdef readonly long long open_count
     cdef long long near, remembered, _oldest
     cdef long long[::1] turned
     cdef list _free, _free_next_batch, _ended, _quiet
@@ -29,7 +29,7 @@ cdef class ConversationTable:
         self, Conversation conversation, HalfStream half, Closed record, bint over
     ) except? -1
     cdef long long incarnation(self, bytes key) except? -1
-    cdef bint straggler(
+    cdef bint is_straggler(
         self, long long[::1] rows, long long at, long long seq, bint syn
     ) except? -1
     cdef bint is_beyond(self, long long[::1] rows, long long at) except? -1

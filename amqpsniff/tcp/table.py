@@ -14,7 +14,16 @@ from array import array
 from heapq import nsmallest
 
 import cython
-from cython.cimports.amqpsniff.tcp.codes import MASK, SIGN32
+from cython.cimports.amqpsniff.tcp.codes import (
+    A_HIGH,
+    A_LOW,
+    B_HIGH,
+    B_LOW,
+    MASK,
+    PORTS,
+    SEQ,
+    SIGN32,
+)
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.limits import MIN_JUMP
@@ -44,20 +53,20 @@ _ENDED.open = 0
 
 def key_of(rows: IntView, at: cython.longlong) -> bytes:
     """The addresses and ports of the segment at `at`, as bytes."""
-    if not 0 <= at < len(rows) - 5:
+    if not 0 <= at < len(rows) - PORTS:
         raise IndexError("no such row")
-    if rows[at + 5] >> 32 == 4:
+    if rows[at + PORTS] >> 32 == 4:
         numbers: cython.uint[3]
-        numbers = [rows[at + 2] & MASK, rows[at + 4] & MASK, rows[at + 5] & MASK]  # type: ignore
+        numbers = [rows[at + A_LOW] & MASK, rows[at + B_LOW] & MASK, rows[at + PORTS] & MASK]  # type: ignore
         if cython.compiled:
             return PyBytes_FromStringAndSize(
                 cython.cast(cython.p_char, cython.address(numbers[0])), IPV4_KEY_BYTES
             )
         return array("I", numbers).tobytes()  # type: ignore
     if cython.compiled:
-        first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
+        first = cython.cast(cython.p_char, cython.address(rows[at + A_HIGH]))
         return PyBytes_FromStringAndSize(first, KEY_BYTES)
-    return cython.cast(object, rows)[at + 1 : at + 6].tobytes()
+    return cython.cast(object, rows)[at + A_HIGH : at + PORTS + 1].tobytes()
 
 
 @cython.cfunc
@@ -70,45 +79,36 @@ def _before(half: HalfStream) -> cython.longlong:
 
 
 class Closed:
-    """Facts of a conversation that are kept after its end, of the direction of its key and of the
-    way back; -1 for unknown.
-
-    `over`: it ended; otherwise it was given up and may go on.
-    """
+    """Facts of a conversation that are kept after its end; -1 for unknown numbers."""
 
     key: bytes
-    next_seq: int
-    back_next_seq: int
-    isn: int
+    next_seq: int  # of the direction of its key
+    back_next_seq: int  # of the other direction
+    isn: int  # in the same way
     back_isn: int
     incarnation: int
-    over: cython.bint
+    over: cython.bint  # it ended; otherwise it was given up and may go on
 
     def __init__(self) -> None:
         self.key = b""
 
 
 class ConversationTable:
-    """Open and recently closed conversations, bounded by `Limits`.
+    """Open and recently closed conversations, bounded by `Limits`."""
 
-    `halves` and `conversations` are by slot, `keys` has the half-stream of the direction that has
-    the conversation's key. `open` counts conversations.
-    """
-
-    open: int
-    near: int
-    remembered: int
-    _oldest: int
-
-    halves: list[Any]
-    conversations: list[Any]
-    keys: dict[Any, Any]
-    _closed: dict[Any, Any]
-    turned: IntView
-    _free: list[Any]
+    halves: list[Any]  # by slot * 2 + direction
+    conversations: list[Any]  # by slot
+    keys: dict[Any, Any]  # by conversation's key the half-stream of the direction with that key
+    open_count: int  # open conversations
+    near: int  # bytes within which a late segment is of a conversation that ended
+    remembered: int  # how many closed ones at most
+    turned: IntView  # the addresses and ports of a segment's other direction, as in a row
+    _closed: dict[Any, Any]  # by key the last one that ended
+    _ended: list[Any]  # a ring of all that are remembered
+    _oldest: int  # index of the one that ended first
+    _free: list[Any]  # slots
     _free_next_batch: list[Any]
-    _ended: list[Any]
-    _quiet: list[Any]
+    _quiet: list[Any]  # see `least_active`
 
     def __init__(self, limits: Any) -> None:
         self.near = limits.closed_near_bytes
@@ -116,22 +116,22 @@ class ConversationTable:
         self.halves = []
         self.conversations = []
         self.keys = {}
-        self.open = 0
+        self.open_count = 0
         self._free = []
         self._free_next_batch = []
         self._closed = {}
         self._ended = []
         self._oldest = 0
         self._quiet = []
-        self.turned = array("q", [0]) * 6
+        self.turned = array("q", [0]) * (PORTS + 1)
 
     def back_key(self, rows: IntView, at: cython.longlong) -> bytes:
         """The key of the other direction than the segment's."""
-        ports: cython.longlong = rows[at + 5]
+        ports: cython.longlong = rows[at + PORTS]
         turned: cython.longlong[::1] = self.turned
-        turned[1], turned[2] = rows[at + 3], rows[at + 4]
-        turned[3], turned[4] = rows[at + 1], rows[at + 2]
-        turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
+        turned[A_HIGH], turned[A_LOW] = rows[at + B_HIGH], rows[at + B_LOW]
+        turned[B_HIGH], turned[B_LOW] = rows[at + A_HIGH], rows[at + A_LOW]
+        turned[PORTS] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
         return key_of(turned, 0)
 
     def key(self, rows: IntView, at: cython.longlong) -> bytes:
@@ -181,14 +181,14 @@ class ConversationTable:
         self.halves[slot * 2] = conversation.first
         self.halves[slot * 2 + 1] = conversation.second
         self.keys[conversation.key] = half
-        self.open += 1
+        self.open_count += 1
         return 0
 
     def remove(self, conversation: Conversation, over: cython.bint) -> cython.int:
         """Take a conversation out and remember what is needed to know its stragglers."""
         half: HalfStream = self.keys.pop(conversation.key)
         self._free_next_batch.append(conversation.first.index >> 1)
-        self.open -= 1
+        self.open_count -= 1
         if self.remembered > 0:
             self._remember(conversation, half, self._record(), over)
         return 0
@@ -223,7 +223,7 @@ class ConversationTable:
         record: Closed = self._closed.get(key)
         return 0 if record is None else record.incarnation + 1
 
-    def straggler(
+    def is_straggler(
         self, rows: IntView, at: cython.longlong, seq: cython.longlong, syn: cython.bint
     ) -> cython.bint:
         """True if a segment without a conversation is a late one of a conversation that ended."""
@@ -250,7 +250,7 @@ class ConversationTable:
         if record is None:
             return False
         back = key_of(rows, at) != record.key
-        ahead = (rows[at + 6] - (record.back_next_seq if back else record.next_seq)) & MASK
+        ahead = (rows[at + SEQ] - (record.back_next_seq if back else record.next_seq)) & MASK
         return MIN_JUMP <= ahead < SIGN32
 
     def least_active(self) -> Conversation:
@@ -266,10 +266,10 @@ class ConversationTable:
                 if conversation.first.open and conversation.last_half().activity == activity:
                     return conversation
             activities: list[Any] = []
-            for conversation in self.all_open(self.open):
+            for conversation in self.all_open(self.open_count):
                 activities.append(conversation.last_half().activity)
             last: cython.longlong = max(nsmallest(QUIETEST, activities))
-            for conversation in self.all_open(self.open):
+            for conversation in self.all_open(self.open_count):
                 activity = conversation.last_half().activity
                 if activity <= last:
                     self._quiet.append((activity, conversation.serial, conversation))

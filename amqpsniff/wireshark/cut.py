@@ -25,7 +25,7 @@ from amqpsniff.findings.catalogue import kind_of
 from amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
-from amqpsniff.tcp.codes import DATA, SEGMENT_FIELDS
+from amqpsniff.tcp.codes import A_HIGH, DATA, PORTS, SEGMENT_FIELDS
 from amqpsniff.tcp.fragments import Fragments
 from amqpsniff.tcp.headers import HeaderParser
 from amqpsniff.tcp.limits import Limits
@@ -357,7 +357,7 @@ class _Conversations:
         count = self._parser.parse(batch, batch.begin, batch.end, extra)
         rows: Any = self._parser.segments() if count else ()
         for at in range(0, count * SEGMENT_FIELDS, SEGMENT_FIELDS):
-            key = tuple(rows[at + 1 : at + 6])
+            key = tuple(rows[at + A_HIGH : at + PORTS + 1])
             known = self._known.get(key)
             if known is None:
                 known = self._known[key] = self._starts.get(_ends(key), [])

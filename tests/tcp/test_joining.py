@@ -8,7 +8,7 @@ import pytest
 
 from amqpsniff.tcp import Limits, Reassembler
 from amqpsniff.tcp.limits import NO_TIME
-from amqpsniff.tcp.stream import PLACE_FIELDS
+from amqpsniff.tcp.stream import POSITION_FIELDS
 from tests.tcp.wire import (
     ACK,
     FIN,
@@ -192,16 +192,16 @@ def test_a_server_that_speaks_before_its_answer_to_the_syn() -> None:
 
 
 def twice_read(packets: list[Packet]) -> int:
-    """Read twice, the second time with places; gives what the first one remembered for it."""
+    """Read twice, the second time with positions; gives what the first one remembered for it."""
     first = Reassembler()
-    joined = first.keep_joined()
+    starts = first.keep_starts()
     events = [first.feed(batch(packets)), first.finish()]
-    second = Reassembler(places=True, joined=joined)
+    second = Reassembler(positions=True, starts=starts)
     again = second.feed(batch(packets))
-    taken = second.take_places()
+    taken = second.take_positions()
     offsets = {
         (again.conversations[half >> 1].serial, half & 1, offset)
-        for half, offset in zip(taken[1::PLACE_FIELDS], taken[2::PLACE_FIELDS], strict=True)
+        for half, offset in zip(taken[1::POSITION_FIELDS], taken[2::POSITION_FIELDS], strict=True)
     }
     assert offsets == {
         (talk.serial, side, offset)
@@ -209,11 +209,11 @@ def twice_read(packets: list[Packet]) -> int:
         for kind, talk, side, offset, _, _ in one.events()
         if kind == "data"
     }
-    return len(joined)
+    return len(starts)
 
 
 def test_another_reading_is_told() -> None:
-    """With places nothing waits; what the first reading found out is used."""
+    """With positions nothing waits; what the first reading found out is used."""
     syn, answer, ack, header, start, start_ok = greeting().packets
     assert twice_read([start, header, syn, answer, ack, start_ok]) == 1
     assert twice_read([syn, start, start_ok, header]) == 1

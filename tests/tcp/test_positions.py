@@ -6,22 +6,22 @@ import random
 
 import pytest
 
-from amqpsniff.tcp import PLACE_FIELDS, Reassembler
+from amqpsniff.tcp import POSITION_FIELDS, Reassembler
 from tests.tcp.wire import SYN, Packet, Talk, batch, tcp
 
 STREAM = bytes(range(256)) * 8
 
 
-def places(packets: list[Packet], size: int) -> list[tuple[int, int, int, bytes]]:
-    """(conversation, direction, offset, bytes) of every segment that has a place."""
-    machine = Reassembler(places=True)
+def positions(packets: list[Packet], size: int) -> list[tuple[int, int, int, bytes]]:
+    """(conversation, direction, offset, bytes) of every segment that has a position."""
+    machine = Reassembler(positions=True)
     found = []
     for first in range(0, len(packets), size):
         fed = batch(packets[first : first + size], first + 1)
         events = machine.feed(fed)
-        taken = machine.take_places()
-        for at in range(0, len(taken), PLACE_FIELDS):
-            _, half, offset, start, captured, _ = taken[at : at + PLACE_FIELDS]
+        taken = machine.take_positions()
+        for at in range(0, len(taken), POSITION_FIELDS):
+            _, half, offset, start, captured, _ = taken[at : at + POSITION_FIELDS]
             serial = events.conversations[half >> 1].serial
             octets = fed.octets[start : start + captured]
             found.append((serial, half & 1, offset, octets))
@@ -43,10 +43,10 @@ def test_segments_of_one_stream(seed: int) -> None:
             talk.server()
     packets = talk.packets[:3] + _disturbed(talk.packets[3:], choose)
     for size in (1, 3, 1000):
-        found = places(packets, size)
+        found = positions(packets, size)
         assert all(octets == STREAM[at : at + len(octets)] for _, _, at, octets in found)
         assert {(serial, direction) for serial, direction, _, _ in found} == {(1, 0)}
-        assert found == places(packets, 1)
+        assert found == positions(packets, 1)
         assert len(found) == sum(len(packet.octets) > 40 for packet in packets)
 
 
@@ -62,7 +62,7 @@ def _disturbed(packets: list[Packet], choose: random.Random) -> list[Packet]:
 def test_a_snap_length() -> None:
     talk = Talk().hands()
     packet = talk.client(STREAM[:100])
-    found = places([*talk.packets[:3], packet.cut(40 + 30)], 10)
+    found = positions([*talk.packets[:3], packet.cut(40 + 30)], 10)
     assert found == [(1, 0, 0, STREAM[:30])]
 
 
@@ -71,16 +71,16 @@ def test_what_came_before_the_capture() -> None:
     talk = Talk()
     talk.put(0, STREAM[500:600], at=500)
     talk.put(0, STREAM[400:520], at=400)
-    assert [(at, octets) for _, _, at, octets in places(talk.packets, 10)] == [
+    assert [(at, octets) for _, _, at, octets in positions(talk.packets, 10)] == [
         (0, STREAM[500:600]), (-100, STREAM[400:520]),
     ]  # fmt: skip
 
 
-def test_what_has_no_place() -> None:
+def test_segments_without_a_position() -> None:
     """A segment that is impossible, and one after the end of its conversation."""
     talk = Talk().hands()
     talk.client(b"here")
     strange = Packet(tcp(talk.isn[0] + 2**31, b"nowhere"), talk.now + 1)
-    found = places([*talk.packets, strange], 10)
+    found = positions([*talk.packets, strange], 10)
     assert [octets for *_, octets in found] == [b"here"]
-    assert places([Packet(tcp(1000, b"", SYN))], 1) == []
+    assert positions([Packet(tcp(1000, b"", SYN))], 1) == []
