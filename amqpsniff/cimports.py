@@ -90,7 +90,7 @@ class _Names(ModuleType):
     compiled = False
     NULL = None
     declare = cast = staticmethod(_value)
-    cfunc = ccall = cclass = inline = address = staticmethod(_same)
+    cfunc = ccall = cclass = final = inline = address = staticmethod(_same)
     exceptval = boundscheck = freelist = _Directive
 
     def __getattr__(self, name: str) -> _Type:

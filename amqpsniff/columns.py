@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize  # type: ignore
@@ -38,16 +37,19 @@ _NULLS_ROWS = 4096
 _NULLS = NULL.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS
 
 
+@cython.ccall
 def null_integers(rows: cython.longlong) -> bytearray:
     """Storage of so many 64-bit nulls."""
     return bytearray().join([_NULLS] * (rows // _NULLS_ROWS) + [_NULLS[: 8 * (rows % _NULLS_ROWS)]])
 
 
+@cython.ccall
 def null_codes(rows: cython.longlong) -> bytearray:
     """Storage of so many 32-bit nulls, which are -1."""
     return bytearray(b"\xff") * (4 * rows)
 
 
+@cython.ccall
 def room_for(octets: cython.longlong) -> bytearray:
     """Storage of so many bytes, whatever they are: who gives it away seals it."""
     if cython.compiled:
@@ -55,6 +57,7 @@ def room_for(octets: cython.longlong) -> bytearray:
     return bytearray(octets)
 
 
+@cython.ccall
 def sealed(storage: bytearray, used: cython.longlong) -> bytearray:
     """Storage without what was in that memory before: Arrow sends some bytes behind the last."""
     behind = storage[used : used + PADDING_BYTES]
@@ -62,23 +65,26 @@ def sealed(storage: bytearray, used: cython.longlong) -> bytearray:
     return storage
 
 
+@cython.cclass
 class Integers:
     """64-bit integers; `values[row]` is `NULL` for null.
 
     Rows are null before they are written, or anything without `nulls`: where every row is written.
     """
 
-    capacity: int
+    capacity: cython.longlong
     nulls: cython.bint
     storage: Any
 
-    values: IntView
+    values: cython.longlong[::1]
 
     def __init__(self, nulls: Any = True) -> None:
         self.nulls = nulls
         self.capacity = 0
         self.storage = bytearray()
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for `rows` rows in all."""
         storage = null_integers(rows) if self.nulls else room_for(8 * rows)
@@ -88,10 +94,12 @@ class Integers:
         self.capacity = rows
         return 0
 
-    def at(self, row: cython.longlong) -> cython.longlong:
+    def at(self, row: cython.longlong) -> int:
         """The number of a row; `NULL` for null."""
         return self.values[row]
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def clear(self, rows: cython.longlong) -> cython.int:
         """Make the first `rows` rows null again."""
         row: cython.longlong
@@ -112,23 +120,26 @@ class Integers:
         return sealed(storage, 8 * rows)
 
 
+@cython.cclass
 class Codes:
     """32-bit indices into a list of strings kept elsewhere; negative for null.
 
     Rows are null before they are written, or anything without `nulls`, as in `Integers`.
     """
 
-    capacity: int
+    capacity: cython.longlong
     nulls: cython.bint
     storage: Any
 
-    values: IntView
+    values: cython.int[::1]
 
     def __init__(self, nulls: Any = True) -> None:
         self.nulls = nulls
         self.capacity = 0
         self.storage = bytearray()
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for `rows` rows in all."""
         storage = null_codes(rows) if self.nulls else room_for(4 * rows)
@@ -138,10 +149,12 @@ class Codes:
         self.capacity = rows
         return 0
 
-    def at(self, row: cython.longlong) -> cython.int:
+    def at(self, row: cython.longlong) -> int:
         """The code of a row; negative for null."""
         return self.values[row]
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def clear(self, rows: cython.longlong) -> cython.int:
         """Make the first `rows` rows null again."""
         row: cython.longlong
@@ -162,14 +175,15 @@ class Codes:
         return sealed(storage, 4 * rows)
 
 
+@cython.cclass
 class Octets:
     """Bytes that grow at their end; `used` of them are there."""
 
     storage: Any
-    used: int
-    size: int
+    used: cython.longlong
+    size: cython.longlong
 
-    octets: IntView
+    octets: cython.uchar[::1]
 
     def __init__(self, size: Any = 256) -> None:
         self.used = 0
@@ -208,6 +222,7 @@ class Octets:
         self.used += 1
         return 0
 
+    @cython.cfunc
     def bytes_between(self, start: cython.longlong, end: cython.longlong) -> bytes:
         """A copy of the bytes from `start` up to `end`."""
         if start == end:
@@ -240,6 +255,8 @@ class Octets:
         self.used += count
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def put_bytes(self, octets: bytes) -> cython.int:
         """Append a bytes object."""
         count: cython.longlong = len(octets)
@@ -282,6 +299,7 @@ _FIRST_SLOTS = 256
 _MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 
 
+@cython.cclass
 class Vocabulary(Octets):
     """Distinct texts, each once, by code: 0 for the first that was added, and so on.
 
@@ -290,15 +308,15 @@ class Vocabulary(Octets):
     `near` is the code that was found last, negative for none: the next text is often the same.
     """
 
-    count: int
-    near: int
+    count: cython.int
+    near: cython.int
     ends_storage: Any
-    slot: int
+    slot: cython.longlong
 
-    ends: IntView
-    meant: memoryview
-    slots: memoryview
-    hashes: memoryview
+    ends: cython.int[::1]
+    meant: cython.int[::1]
+    slots: cython.int[::1]
+    hashes: cython.ulonglong[::1]
     strings: list[Any]
 
     def __init__(self) -> None:
@@ -312,6 +330,7 @@ class Vocabulary(Octets):
         self.slots = memoryview(null_codes(_FIRST_SLOTS)).cast("i")
         self.strings = []
 
+    @cython.exceptval(-2)
     def find(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
         """The first code whose text may have this hash and length; negative when there is none.
 
@@ -320,11 +339,13 @@ class Vocabulary(Octets):
         self.slot = cython.cast(cython.longlong, digest & _MASK32) & (len(self.slots) - 1)
         return self._candidate(digest, length)
 
+    @cython.exceptval(-2)
     def next(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
         """The next code after the one that `find` or `next` gave."""
         self.slot = (self.slot + 1) & (len(self.slots) - 1)
         return self._candidate(digest, length)
 
+    @cython.exceptval(-2)
     def _candidate(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
         code: cython.int
         while True:
@@ -366,6 +387,7 @@ class Vocabulary(Octets):
             self.slots[slot] = code
         return 0
 
+    @cython.ccall
     def text(self, code: cython.int) -> str:
         """The text of a code as a string; the same object each time. Null for a negative code."""
         if code < 0:
@@ -390,16 +412,18 @@ class Vocabulary(Octets):
         return [self.text(self.meant[code]) for code in range(self.count)]
 
 
+@cython.final
+@cython.cclass
 class Texts(Octets):
     """Byte strings of any length, one after the other, with 32-bit offsets."""
 
-    offsets: IntView
-    valid: IntView
+    offsets: cython.int[::1]
+    valid: cython.uchar[::1]
     offsets_storage: Any
     valid_storage: Any
-    rows: int
-    capacity: int
-    values: int
+    rows: cython.longlong
+    capacity: cython.longlong
+    values: cython.longlong
 
     def __init__(self, size: Any = 256) -> None:
         Octets.__init__(self, size)
@@ -412,6 +436,8 @@ class Texts(Octets):
         self.offsets = memoryview(self.offsets_storage).cast("i")
         self.valid = memoryview(self.valid_storage).cast("B")
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for `rows` rows in all."""
         offsets = bytearray(4 * (rows + 1))
@@ -424,6 +450,8 @@ class Texts(Octets):
         self.capacity = rows
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def begin(self, row: cython.longlong) -> cython.int:
         """Go on at this row: the rows passed over are null."""
         rows: cython.longlong = self.rows
@@ -453,16 +481,21 @@ class Texts(Octets):
         self.put_from(self, start, self.offsets[source + 1] - start)
         return self.end()
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def has(self, row: cython.longlong) -> cython.bint:
         """True if a row has a value."""
         return 0 <= row < self.rows and self.valid[row] != 0
 
+    @cython.ccall
     def bytes_of(self, row: cython.longlong) -> bytes:
         """The bytes of a row; None when it is null."""
         if row < 0 or row >= self.rows or not self.valid[row]:
             return None
         return self.bytes_between(self.offsets[row], self.offsets[row + 1])
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def clear(self, rows: cython.longlong) -> cython.int:
         """Forget every row; there are `rows` at most."""
         self.valid_storage[: self.rows] = bytes(self.rows)

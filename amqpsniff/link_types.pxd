@@ -1,4 +1,4 @@
-# Written by `python -m tests.house.constants`.
+# Written by `python -m tests.house.declarations`.
 cdef extern from *:
     const int LINK_NULL "0"
     const int LINK_ETHERNET "1"

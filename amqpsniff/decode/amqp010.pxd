@@ -1,10 +1,11 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.decode.frames cimport FrameHandler
 from amqpsniff.decode.state cimport Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Amqp010Framer:
     cdef public FrameHandler handler
-    cpdef begin(self, Half half)
+    cpdef object begin(self, Half half)
     cdef long long data(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _kept(self, Half half) except? -1
     cdef int _row(self, Half half) except? -1

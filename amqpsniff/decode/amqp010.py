@@ -39,6 +39,7 @@ _CODES = cython.declare(
 )
 
 
+@cython.cclass
 class Amqp010Framer:
     """Names the frames of half-streams.
 
@@ -51,6 +52,7 @@ class Amqp010Framer:
     def __init__(self, handler: Any) -> None:
         self.handler = handler
 
+    @cython.ccall
     def begin(self, half: Half) -> None:
         """A half-stream speaks AMQP 0-10 from here on."""
         half.mode = AMQP010

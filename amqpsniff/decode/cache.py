@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
     from amqpsniff.decode.values import ValueReader
 
 MAX_ENTRIES = 2048
@@ -43,16 +42,17 @@ def integers(count: Any) -> Any:
     return memoryview(bytearray(8 * count)).cast("q")
 
 
+@cython.cclass
 class Cache:
     """Bytes that were read before, by code, and the JSON that each of them came to."""
 
-    lookups: int
-    hits: int
-    skips: int
+    lookups: cython.int
+    hits: cython.int
+    skips: cython.int
 
     words: Vocabulary
     json: Octets
-    starts: IntView
+    starts: cython.longlong[::1]
 
     def __init__(self) -> None:
         self.lookups = 0
@@ -61,6 +61,8 @@ class Cache:
         self.starts = integers(MAX_ENTRIES + 1)
         self.clear()
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def clear(self) -> cython.int:
         """Remember nothing."""
         self.words = Vocabulary()
@@ -81,10 +83,11 @@ class Cache:
         return True
 
 
+@cython.cclass
 class TableCache(Cache):
     """Field tables and their JSON; `last` is the code of the one written last, -1 for none."""
 
-    last: int
+    last: cython.int
 
     def __init__(self) -> None:
         Cache.__init__(self)

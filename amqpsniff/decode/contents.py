@@ -42,7 +42,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.decode.methods import DecodedMethod
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Half
@@ -76,6 +75,7 @@ LATE = 2
 """In place of a direction: the frame comes after later ones of the other side."""
 
 
+@cython.cclass
 class ContentAssembler:
     """Puts contents together and writes `MessageRows`.
 
@@ -103,17 +103,17 @@ class ContentAssembler:
     unread: cython.bint
     marking: cython.bint
     marking_all: cython.bint
-    held: int
-    opened: int
-    least_kept: int
-    most_kept: int
-    most_held: int
-    seed: int
+    held: cython.longlong
+    opened: cython.longlong
+    least_kept: cython.longlong
+    most_kept: cython.longlong
+    most_held: cython.longlong
+    seed: cython.ulonglong
 
     frames: FrameRows
     writer: MessageWriter
     properties: PropertyDecoder
-    returns: ByteView
+    returns: cython.const[cython.uchar][::1]
     budget: MemoryBudget
     losses: list[Any]
 
@@ -149,6 +149,7 @@ class ContentAssembler:
         self.returns = bytes(method_layout.returns)
         self.losses = []
 
+    @cython.cfunc
     def _find(self, half: Half, channel: cython.int) -> Content:
         """The content of a channel, open or not; None when there never was one."""
         if half.active is not None and half.active.channel == channel:
@@ -157,6 +158,7 @@ class ContentAssembler:
             return half.others.get(channel)
         return None
 
+    @cython.cfunc
     def _place(self, half: Half, channel: cython.int) -> Content:
         """The content object to open on a channel."""
         content = self._find(half, channel)
@@ -330,6 +332,7 @@ class ContentAssembler:
             self._begin_body(half, content)
         return 0
 
+    @cython.exceptval(1)
     def _mark(
         self, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.ulonglong:
@@ -394,6 +397,7 @@ class ContentAssembler:
             self.report("properties-malformed", half, detail)
         return 0
 
+    @cython.cfunc
     def _awaiting(self, half: Half) -> Content:
         """The content that the body frame under way belongs to, or None."""
         content: Content = self._find(half, half.frame_channel)
@@ -453,6 +457,8 @@ class ContentAssembler:
                 self.held += count
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def _let_go(self, content: Content) -> cython.int:
         """The bytes of a body are not held any more."""
         self.held -= content.body.used
@@ -487,6 +493,8 @@ class ContentAssembler:
         self._end(half, content, COMPLETE)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def finish(self, half: Half) -> cython.int:
         """The half-stream is over: what is open never ended."""
         for content in sorted(half.contents(), key=_BY_NUMBER):

@@ -116,6 +116,7 @@ def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython
     return False
 
 
+@cython.cclass
 class Framer:
     """Cuts half-streams into frames and hands these on.
 
@@ -516,6 +517,8 @@ class Framer:
         begun = octets[:3] == b"\1\0\0"[: len(octets)]
         return begun and octets[7:] == b"\0\x0a\0\x0a"[: max(0, len(octets) - 7)]
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def _protocol_header(self, half: Half, octets: bytes) -> cython.int:
         """Eight bytes that begin with AMQP, at the begin of a half-stream."""
         connection: Connection = half.connection

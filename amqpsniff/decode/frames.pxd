@@ -1,28 +1,38 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.decode.contents cimport ContentAssembler
-from amqpsniff.decode.method_cache cimport MethodCache, CachedMethod
-from amqpsniff.decode.methods cimport MethodDecoder, DecodedMethod
+from amqpsniff.decode.method_cache cimport CachedMethod, MethodCache
+from amqpsniff.decode.methods cimport DecodedMethod, MethodDecoder
 from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Connection, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class FrameHandler:
+    cdef public object report
+    cdef public int known_methods
+    cdef public bint methods_only
+    cdef public object ports
+    cdef public int serial
+    cdef public int dialect
     cdef public FrameRows frames
     cdef public MessageRows messages
     cdef public MethodCache method_cache
-    cdef public ValueReader block, scratch
+    cdef public ValueReader block
+    cdef public ValueReader scratch
     cdef public ContentAssembler contents
-    cdef public object report
-    cdef const unsigned char[::1] content, senders
-    cdef public int known_methods
-    cdef public list captures, claims
+    cdef public const unsigned char[::1] content
+    cdef public const unsigned char[::1] senders
+    cdef public list captures
+    cdef public list claims
     cdef public dict method_numbers
     cdef public list method_names
+    cdef public MethodDecoder decoder
+    cdef public list connections
+    cdef public list peers
     cdef int claim(self, Half half, int kind, long long offset, int channel, long long size, object payload, int method, bint exact) except? -1
     cdef int claim_body(self, Half half) except? -1
     cdef int claim_end(self, Half half, long long offset) except? -1
-    cdef public bint methods_only
-    cdef int _row(self, Half half) except? -1
     cdef int _begin(self, Half half) except? -1
+    cdef int _row(self, Half half) except? -1
     cdef int frame(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int body(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int body_bytes(self, Half half, ValueReader reader, long long at, long long count) except? -1
@@ -30,21 +40,17 @@ cdef class FrameHandler:
     cdef int body_end(self, Half half) except? -1
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
-    cdef int _read_method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef bint _reveals_secret(self, Connection connection, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _write_cached(self, Half half, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
+    cdef int _read_method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1
-    cdef public MethodDecoder decoder
-    cdef public object ports
-    cdef public int serial, dialect
-    cdef public list connections, peers
     cdef int refresh(self, Connection connection) except? -1
-    cdef list names(self)
     cdef int _register(self, Connection connection) except? -1
+    cdef list names(self)
     cdef int set_client(self, Connection connection, int direction) except? -1
-    cdef int _matching_facts(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
     cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
-    cdef int _learn_queue(self, Connection connection) except? -1
     cdef int _learn(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
-    cdef int _infer_dialect(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
+    cdef int _learn_queue(self, Connection connection) except? -1
     cdef int _agree(self, Connection connection, DecodedMethod facts) except? -1
+    cdef int _infer_dialect(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
+    cdef int _matching_facts(self, object facts, ValueReader reader, int dialect, long long at, long long end) except? -1

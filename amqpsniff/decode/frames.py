@@ -52,7 +52,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.decode.methods import DecodedMethod
     from amqpsniff.decode.state import Half
 
@@ -70,6 +69,7 @@ _DIALECT_091 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-9-1"])
 _CUT_FROM = cython.declare(cython.int, CUT_FROM_BYTES)
 
 
+@cython.cclass
 class FrameHandler:
     """Turns frames into rows.
 
@@ -89,11 +89,11 @@ class FrameHandler:
     """
 
     report: Any
-    known_methods: int
+    known_methods: cython.int
     methods_only: cython.bint
     ports: Any
-    serial: int
-    dialect: int
+    serial: cython.int
+    dialect: cython.int
 
     frames: FrameRows
     messages: MessageRows
@@ -101,8 +101,8 @@ class FrameHandler:
     block: ValueReader
     scratch: ValueReader
     contents: ContentAssembler
-    content: ByteView
-    senders: ByteView
+    content: cython.const[cython.uchar][::1]
+    senders: cython.const[cython.uchar][::1]
     captures: list[Any]
     claims: list[Any]
     method_numbers: dict[Any, Any]
@@ -507,6 +507,7 @@ class FrameHandler:
         self.peers.append(connection)
         return 0
 
+    @cython.cfunc
     def names(self) -> list[Any]:
         """The names of the connections of the rows made, by code."""
         code: cython.Py_ssize_t

@@ -1,32 +1,41 @@
+# Written by `python -m tests.house.declarations`.
 cimport cython
 from amqpsniff.columns cimport Octets
 from amqpsniff.decode.octets cimport ByteReader
 
 @cython.final
 cdef class Layout:
-    cdef long long size
-    cdef int luck
-    cdef unsigned long long shape
-    cdef bytes wanted, octets, marks
-    cdef long long[::1] places, starts, ends
+    cdef public long long size
+    cdef public int luck
+    cdef public unsigned long long shape
+    cdef public bytes wanted
+    cdef public bytes octets
+    cdef public bytes marks
+    cdef public long long[::1] places
+    cdef public long long[::1] starts
+    cdef public long long[::1] ends
     cdef bint is_to_learn(self, long long size, bytes wanted) except? -1
 
 @cython.final
 cdef class ObjectNames(ByteReader):
-    cdef public list names
     cdef public unsigned long long shape
-    cdef int[::1] slots
-    cdef unsigned long long[::1] hashes, sizes
-    cdef long long[::1] starts, ends, rounds
-    cdef long long round, outer_round
+    cdef public long long round
     cdef public list inside
-    cdef list layouts
-    cdef ObjectNames nested
-    cdef Octets octets
+    cdef public list layouts
+    cdef public ObjectNames nested
+    cdef public Octets octets
+    cdef public long long outer_round
+    cdef public list names
+    cdef public int[::1] slots
+    cdef public unsigned long long[::1] hashes
+    cdef public long long[::1] starts
+    cdef public long long[::1] ends
+    cdef public long long[::1] rounds
+    cdef public unsigned long long[::1] sizes
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
-    cdef bint is_null(self, int place) except? -1
     cdef bint is_plain(self, int place) except? -1
+    cdef bint is_null(self, int place) except? -1
     cdef bytes text(self, int place)
     cdef Py_ssize_t digits(self, int place, tuple path) except? -2
     cpdef Py_ssize_t instant(self, int place) except? -2

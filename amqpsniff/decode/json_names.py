@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
 
 if cython.compiled:
     from cython.cimports.libc.string import memchr, memcpy  # type: ignore[import-not-found]
@@ -61,6 +60,8 @@ _SAME = cython.declare(cython.int, 255)
 _DIGIT = cython.declare(cython.int, 0xF0)
 
 
+@cython.final
+@cython.cclass
 class Layout:
     """A text that was gone through, and where its values stand: the same holds for each text that
     differs from it only inside of values.
@@ -70,15 +71,15 @@ class Layout:
     backslash. `places`, `starts` and `ends` are those of the known names.
     """
 
-    size: int
-    luck: int
-    shape: int
+    size: cython.longlong
+    luck: cython.int
+    shape: cython.ulonglong
     wanted: bytes | None
     octets: bytes
     marks: bytes
-    places: IntView
-    starts: IntView
-    ends: IntView
+    places: cython.longlong[::1]
+    starts: cython.longlong[::1]
+    ends: cython.longlong[::1]
 
     def __init__(self) -> None:
         self.size = -1
@@ -97,6 +98,8 @@ class Layout:
         return False
 
 
+@cython.final
+@cython.cclass
 class ObjectNames(ByteReader):
     """Finds the values of some names; one object serves all texts in turn.
 
@@ -112,21 +115,21 @@ class ObjectNames(ByteReader):
         layouts: Number of layouts that are remembered, a power of two.
     """
 
-    shape: int
-    round: int
+    shape: cython.ulonglong
+    round: cython.longlong
     inside: list[ObjectNames | None]
     layouts: list[Layout | None]
     nested: ObjectNames
     octets: Octets
-    outer_round: int
+    outer_round: cython.longlong
 
     names: list[Any]
-    slots: IntView
-    hashes: IntView
-    starts: IntView
-    ends: IntView
-    rounds: IntView
-    sizes: IntView
+    slots: cython.int[::1]
+    hashes: cython.ulonglong[::1]
+    starts: cython.longlong[::1]
+    ends: cython.longlong[::1]
+    rounds: cython.longlong[::1]
+    sizes: cython.ulonglong[::1]
 
     def __init__(self, names: Any, layouts: Any = LAYOUTS) -> None:
         ByteReader.__init__(self)
@@ -170,6 +173,8 @@ class ObjectNames(ByteReader):
         """True if the last object has the name at a place of `names`."""
         return self.rounds[place] == self.round
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def forget(self) -> cython.int:
         """There is no object."""
         self.round += 1
@@ -188,6 +193,7 @@ class ObjectNames(ByteReader):
         start: cython.longlong = self.starts[place]
         return 0 <= start < len(self.data) and self.data[start] == 110
 
+    @cython.cfunc
     def text(self, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
         start: cython.longlong = self.starts[place]
@@ -195,6 +201,7 @@ class ObjectNames(ByteReader):
             return None
         return self.bytes_at(start + 1, self.ends[place] - start - 2)
 
+    @cython.exceptval(-2)
     def digits(self, place: cython.int, path: tuple[Any, ...]) -> cython.Py_ssize_t:
         """The whole number at the end of a path inside a value; -1 for any other value."""
         start: cython.longlong = self.starts[place]
@@ -217,6 +224,8 @@ class ObjectNames(ByteReader):
             number = number * 10 + (self.data[at] - 48)
         return number
 
+    @cython.ccall
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # the range is checked
     def instant(self, place: cython.int) -> cython.Py_ssize_t:
         """Microseconds since 1970 of the last object's RFC 3339 text; -1 for another value."""
@@ -248,6 +257,7 @@ class ObjectNames(ByteReader):
         seconds += (day * 24 + hours) * 3600 + minutes * 60
         return seconds * 1_000_000 + (self._number(start + 21, 6) if size == 34 else 0)
 
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # `instant` checked the range
     def _number(self, at: cython.longlong, count: cython.int) -> cython.Py_ssize_t:
         """The number that some digits are."""
@@ -257,6 +267,7 @@ class ObjectNames(ByteReader):
             number = number * 10 + (self.data[place] - 48)
         return number
 
+    @cython.ccall
     def value(self, place: cython.int) -> Any:
         """Value of a name, by its index in `names`; None if the last object does not have it."""
         if not self.has(place):
@@ -269,6 +280,7 @@ class ObjectNames(ByteReader):
             return self.bytes_at(start + 1, end - start - 2).decode()
         return self._value_of(self.bytes_at(start, end - start))
 
+    @cython.cfunc
     def _value_of(self, octets: bytes) -> Any:
         """The value that some bytes of JSON are; None if they are not JSON, and for null."""
         if octets == b"null":
@@ -282,6 +294,7 @@ class ObjectNames(ByteReader):
             return None
         return value if end == len(text) else None
 
+    @cython.ccall
     def along(self, place: cython.int, within: cython.int, path: tuple[Any, ...]) -> Any:
         """Value at the end of a path inside the value of a name; None if the path leads nowhere. A
         text in the middle of the path is read as JSON.
@@ -300,6 +313,7 @@ class ObjectNames(ByteReader):
             return inner.value(within)
         return inner._along(inner.starts[within], inner.ends[within], path)
 
+    @cython.cfunc
     def enter(self, place: cython.int) -> ObjectNames:
         """The names inside the value that the last object has of a name; see `along`."""
         inner: ObjectNames = self.inside[place]
@@ -314,6 +328,7 @@ class ObjectNames(ByteReader):
                 inner.read(self.data, start, end)
         return inner
 
+    @cython.exceptval(-2)
     def _open(
         self, outer: ObjectNames, start: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
@@ -358,6 +373,7 @@ class ObjectNames(ByteReader):
         out.used = size
         return True
 
+    @cython.cfunc
     def _along(self, at: cython.longlong, end: cython.longlong, path: tuple[Any, ...]) -> Any:
         """Value at the end of a path within the value at `at`."""
         done: cython.Py_ssize_t = 0
@@ -385,12 +401,14 @@ class ObjectNames(ByteReader):
             return None  # a text in a text has no names
         return nested._along(at, end, path[done:])
 
+    @cython.exceptval(-2)
     def _step(self, at: cython.longlong, end: cython.longlong, step: Any) -> cython.Py_ssize_t:
         """The place of what a step leads to in the value at `at`; negative for none."""
         if isinstance(step, bytes):
             return self._member(at, end, step)
         return self._item(at, end, step)
 
+    @cython.exceptval(-2)
     def _member(self, at: cython.longlong, end: cython.longlong, name: bytes) -> cython.Py_ssize_t:
         """The place of the value that the object at `at` has of a name; negative for none."""
         if at >= end or self.data[at] != 123:
@@ -413,6 +431,7 @@ class ObjectNames(ByteReader):
                 return -1
         return -1
 
+    @cython.exceptval(-2)
     def _item(
         self, at: cython.longlong, end: cython.longlong, index: cython.longlong
     ) -> cython.Py_ssize_t:
@@ -433,6 +452,7 @@ class ObjectNames(ByteReader):
             index -= 1
         return at if index == 0 and 0 <= at < end and self.data[at] != 93 else -1
 
+    @cython.exceptval(-2)
     def _next(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The place of what follows a value in an object or a list; negative where that is cut."""
         stop: cython.longlong = self._value_end(at, end)
@@ -441,6 +461,7 @@ class ObjectNames(ByteReader):
         stop = self._blank(stop, end)
         return self._blank(stop + 1, end) if stop < end and self.data[stop] == 44 else stop
 
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # `read` checked the range
     def _place(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Index in `names` of the name at `at`..`end`; -1 for one that is not among them."""
@@ -465,8 +486,14 @@ class ObjectNames(ByteReader):
             place = self.slots[slot]
         return place
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def read(
-        self, data: ByteView, at: cython.longlong, end: cython.longlong, wanted: bytes | None = None
+        self,
+        data: cython.const[cython.uchar][::1],
+        at: cython.longlong,
+        end: cython.longlong,
+        wanted: bytes | None = None,
     ) -> cython.int:
         """Go through the object at `at`; nothing is found where there is none. The data is to stay
         as it is while values are asked for.
@@ -562,6 +589,7 @@ class ObjectNames(ByteReader):
             at += 1
         return 0
 
+    @cython.exceptval(-2)
     def _read(
         self,
         at: cython.longlong,
@@ -611,6 +639,7 @@ class ObjectNames(ByteReader):
             at = self._blank(at + 1, end)
         return end
 
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # `read` checked the range
     def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The place of the next byte that is not white space."""
@@ -622,6 +651,7 @@ class ObjectNames(ByteReader):
             at += 1
         return at
 
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # `read` checked the range
     def _value_end(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The end of a value; negative if that is not in the data."""
@@ -654,6 +684,7 @@ class ObjectNames(ByteReader):
             at += 1
         return -1
 
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # `read` checked the range
     def _text_end(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The end of a text whose quote is at `at`."""
@@ -679,6 +710,7 @@ class ObjectNames(ByteReader):
             at += 2 if self.data[at] == _BACKSLASH else 1
         return -1
 
+    @cython.exceptval(-2)
     @cython.boundscheck(False)  # the range was checked
     def _escape(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The place of the next backslash of a text that is not empty, or its end."""

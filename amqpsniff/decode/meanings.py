@@ -48,7 +48,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
     from amqpsniff.decode.rows import MessageRows
 
 MAX_BODY_BYTES = 4096
@@ -109,6 +108,8 @@ _FIRST_NUMBER = cython.declare(cython.int, COLUMNS.index(NUMBERS[0]))
 _NOT_BEFORE = cython.declare(cython.int, COLUMNS.index("not_before"))
 
 
+@cython.final
+@cython.cclass
 class MeaningColumns:
     """The columns of packs for the messages of one batch; null where unknown.
 
@@ -116,14 +117,14 @@ class MeaningColumns:
     the other columns take no room.
     """
 
-    capacity: int
-    used: int
+    capacity: cython.longlong
+    used: cython.int
 
     by_place: list[Any]
     codes: list[Any]
     words: dict[Any, Any]
     vocabularies: list[Any]
-    written: IntView
+    written: cython.ushort[::1]
 
     CODES = ("framework", *WORDS)
     TEXTS = KEYS
@@ -153,6 +154,8 @@ class MeaningColumns:
         """Bytes of texts."""
         return sum(self.by_place[COLUMNS.index(name)].used for name in KEYS)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
@@ -241,6 +244,8 @@ class MeaningColumns:
         return 0
 
 
+@cython.final
+@cython.cclass
 class SeenBodies(Cache):
     """Rows of a batch by their headers, or by their bodies where one of several comes beside these:
     what is published is delivered mostly as it is.
@@ -250,8 +255,8 @@ class SeenBodies(Cache):
     """
 
     batch: MeaningColumns
-    rows: IntView
-    sizes: IntView
+    rows: cython.longlong[::1]
+    sizes: cython.longlong[::1]
     reader: ByteReader
 
     def __init__(self) -> None:
@@ -261,18 +266,20 @@ class SeenBodies(Cache):
         self.json = Octets(MAX_SEEN_BYTES)
         Cache.__init__(self)
 
-    def clear(self) -> cython.int:
+    def clear(self) -> int:
         """Remember nothing."""
         self.rows = integers(MAX_ENTRIES)
         self.json.used = 0
         return 0
 
+    @cython.exceptval(-2)
     def place(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.Py_ssize_t:
         """The place of a body beside headers that have a code, -1 for none."""
         self.reader.data = body.octets
         digest: cython.ulonglong = self.reader.hash_with((table + 1) ^ _SEED, 0, count)
         return cython.cast(cython.Py_ssize_t, digest & (_MAX - 1))
 
+    @cython.exceptval(-2)
     def row_like(
         self,
         out: MessageRows,
@@ -375,6 +382,7 @@ def template(pattern: str) -> tuple[bytes, int, int] | None:
     return (octets, ends["("], ends[")"]) if len(ends) == 2 else None
 
 
+@cython.cclass
 class Field:
     """A column and one place where its value may stand, made ready to be read; `looked`: rules look
     at it in every message.
@@ -384,11 +392,11 @@ class Field:
     a whole number up to `most` is multiplied by it; 0: it needs a form.
     """
 
-    place: int
-    kind: int
-    at: int
-    scale: int
-    most: int
+    place: cython.int
+    kind: cython.int
+    at: cython.int
+    scale: cython.longlong
+    most: cython.longlong
     only: Any
     in_body: cython.bint
     looked: cython.bint
@@ -397,10 +405,10 @@ class Field:
 
     column: str
     template: bytes | None
-    within: int
+    within: cython.int
     path: tuple[bytes | int, ...]
-    begin: int
-    end: int
+    begin: cython.int
+    end: cython.int
     names: ObjectNames
 
     def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
@@ -442,6 +450,7 @@ def share_templates(fields: list[Field]) -> None:
                 one.template = other.template
 
 
+@cython.cclass
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
 
@@ -457,14 +466,14 @@ class MeaningWriter:
     words: Any
     remembered: Vocabulary
     fitted: bytes
-    table_bits: IntView
+    table_bits: cython.uchar[::1]
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
     alike: list[Any]
     last: tuple[Any, ...]
     recent: list[Any]
-    recent_keys: IntView
+    recent_keys: cython.ulonglong[::1]
     seen: SeenBodies
 
     def __init__(self, packs: Any, columns: Any = COLUMNS) -> None:
@@ -533,6 +542,7 @@ class MeaningWriter:
                 self._put(out, row, found, step)
         return 0
 
+    @cython.exceptval(-2)
     def _table(self, tables: TableCache) -> cython.int:
         """The code of the headers that were written last; -1 where they are not remembered."""
         if tables is None or tables.last < 0:
@@ -556,6 +566,7 @@ class MeaningWriter:
         self.table_bits = memoryview(bytearray(MAX_ENTRIES))
         return 0
 
+    @cython.cfunc
     def _recognised(
         self,
         out: MessageRows,
@@ -580,6 +591,7 @@ class MeaningWriter:
         self._read_body(body, count, self.last[3])
         return self._fields(out, row, self.body.shape, True)
 
+    @cython.cfunc
     @cython.boundscheck(False)  # slots are below `_RECENT`
     def _fields(
         self,
@@ -613,6 +625,7 @@ class MeaningWriter:
             known[at], known[at + 1], known[at + 2], known[at + 3] = head, rest, shape, body_shape
         return self.recent[slot]
 
+    @cython.cfunc
     def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         words: Vocabularies = out.vocabularies
         return (
@@ -621,6 +634,7 @@ class MeaningWriter:
             self._word(2, out.type.values[row], words.type),
         )
 
+    @cython.cfunc
     def _word(self, place: cython.int, code: cython.int, words: Vocabulary) -> str:
         """The word of a code, or one that meets the same conditions; None for none."""
         alike: list[Any] = self.alike[place]
@@ -632,6 +646,7 @@ class MeaningWriter:
             alike[code] = self.packs.alike(place, words.text(code))
         return alike[code]
 
+    @cython.cfunc
     def _reading(
         self, words: tuple[Any, ...], body_shape: cython.ulonglong, opened: cython.bint
     ) -> tuple[Any, ...]:
@@ -662,6 +677,7 @@ class MeaningWriter:
             wanted = bytes(place in read for place in range(len(self.body.names)))
         return (framework, fields, reading.needs_body, wanted, *self._more(reading))
 
+    @cython.cfunc
     def _more(self, reading: Any) -> tuple[Any, ...]:
         """Further facts of a reading: (True if a value depends on the time of the message,)."""
         sources = (one for _, some in reading.fields for one in some)
@@ -680,6 +696,7 @@ class MeaningWriter:
         octets = unpacked(octets)
         return self.body.read(octets, 0, len(octets), wanted)
 
+    @cython.cfunc
     def _value(self, out: MessageRows, row: cython.longlong, field: Field) -> Any:
         """The value of a field; None where it has none."""
         value: Any = None
@@ -804,6 +821,7 @@ SAID = (
 """What rules are told of messages that stand out."""
 
 
+@cython.cclass
 class Note:
     """Facts of a message for rules: one object for all with nothing special, else one of its own.
 
@@ -832,7 +850,8 @@ class Note:
         self.fields = fields if self.traced or "sequence" in fields else None
         self.said = None
 
-    def saying(self, said: Any) -> Note:
+    @cython.cfunc
+    def saying(self, said: dict[str, Any]) -> Note:
         """The note of one message that stands out."""
         note: Note = Note.__new__(Note)
         note.traced, note.internal, note.formats = self.traced, self.internal, self.formats
@@ -840,6 +859,7 @@ class Note:
         return note
 
 
+@cython.cclass
 class NoteWriter(MeaningWriter):
     """Writes `MessageRows.notes` for rules, and `MessageRows.calls` for links.
 
@@ -854,10 +874,10 @@ class NoteWriter(MeaningWriter):
 
     links: cython.bint
     wants_body: cython.bint
-    told_exchange: int
-    told_key: int
-    told_connection: int
-    told_sender: int
+    told_exchange: cython.int
+    told_key: cython.int
+    told_connection: cython.int
+    told_sender: cython.int
     told_role: Note
     told_words: Any
 
@@ -873,6 +893,8 @@ class NoteWriter(MeaningWriter):
         self.clients = {}
         self.queues = {}
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def knows(self, said: bytes) -> cython.int:
         """`READS` if a pack recognises the client that says so in its connection.start-ok, as JSON;
         `DEMANDS` too if it demands an id of messages.
@@ -887,6 +909,8 @@ class NoteWriter(MeaningWriter):
             self.clients[said] = known
         return known
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def knows_queue(self, name: Any) -> cython.int:
         """`READS` if the name of a queue shows what the client is that declares or reads it."""
         known = self.queues.get(name)
@@ -1036,6 +1060,7 @@ class NoteWriter(MeaningWriter):
             out.calls[row] = call
         return 0
 
+    @cython.cfunc
     def _call(self, out: MessageRows, row: cython.longlong, fields: list[Any]) -> tuple[Any, ...]:
         """(id of a request, where its reply goes, id of the request that a message answers), each
         None for none; None for a message that is neither.

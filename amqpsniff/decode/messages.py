@@ -32,11 +32,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
     from amqpsniff.columns import Codes, Texts, Vocabulary
     from amqpsniff.decode.state import Content, Half
 
 
+@cython.cclass
 class MessageWriter:
     """Writes `MessageRows`.
 
@@ -53,8 +53,8 @@ class MessageWriter:
     keep_bodies: cython.bint
     reads_every_body: cython.bint
     report: Any
-    capture_code: int
-    batch: int
+    capture_code: cython.int
+    batch: cython.longlong
 
     messages: MessageRows
     reader: ValueReader
@@ -65,7 +65,7 @@ class MessageWriter:
     calls: NoteWriter
     captures: list[Any]
     capture: Any
-    flags_of: IntView
+    flags_of: cython.int[::1]
 
     def __init__(
         self,
@@ -183,6 +183,7 @@ class MessageWriter:
         out.rows += 1
         return 0
 
+    @cython.exceptval(-2)
     def _capture_of(self, content: Content) -> cython.int:
         """The code of the capture in which a content began, which is not the present one."""
         if content.capture is None:

@@ -1,21 +1,32 @@
-from amqpsniff.decode.methods cimport MethodDecoder
-from amqpsniff.decode.methods cimport DecodedMethod
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.decode.cache cimport Cache
+from amqpsniff.decode.methods cimport DecodedMethod, MethodDecoder
 from amqpsniff.decode.rows cimport FrameRows
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class CachedMethod(DecodedMethod):
-    cdef int dialect, exchange, routing_key, queue, consumer_tag
-    cdef long long count, first, tag, begin, serial
-    cdef long long json_start, json_cut, json_end
+    cdef public int dialect
+    cdef public int exchange
+    cdef public int routing_key
+    cdef public int queue
+    cdef public int consumer_tag
+    cdef public long long count
+    cdef public long long first
+    cdef public long long tag
+    cdef public long long begin
+    cdef public long long serial
+    cdef public long long json_start
+    cdef public long long json_cut
+    cdef public long long json_end
 
 cdef class MethodCache(Cache):
-    cdef const unsigned char[::1] places
-    cdef int[::1] last
-    cdef list methods
-    cdef unsigned long long digest
-    cdef int method, place
-    cdef long long tag_at
+    cdef public unsigned long long digest
+    cdef public int method
+    cdef public int place
+    cdef public long long tag_at
+    cdef public const unsigned char[::1] places
+    cdef public int[::1] last
+    cdef public list methods
     cpdef int clear(self) except? -1
     cdef CachedMethod look_up(self, MethodDecoder decoder, ValueReader reader, FrameRows frames, int dialect, long long at, long long end)
     cdef bint _matches(self, ValueReader reader, int code, int dialect, long long at, long long end) except? -1

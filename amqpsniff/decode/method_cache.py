@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
     from amqpsniff.decode.methods import MethodDecoder
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.values import ValueReader
@@ -36,6 +35,7 @@ _LAST = 8192
 _PLACES = cython.declare(cython.ulonglong, _LAST)
 
 
+@cython.cclass
 class CachedMethod(DecodedMethod):
     """A method that was read: `count` bytes, of which the `tag` (8 or none) after the `first` are
     a delivery tag and the others stand in the cache's words from `begin` on.
@@ -45,31 +45,32 @@ class CachedMethod(DecodedMethod):
     which share vocabularies.
     """
 
-    dialect: int
-    exchange: int
-    routing_key: int
-    queue: int
-    consumer_tag: int
-    count: int
-    first: int
-    tag: int
-    begin: int
-    serial: int
-    json_start: int
-    json_cut: int
-    json_end: int
+    dialect: cython.int
+    exchange: cython.int
+    routing_key: cython.int
+    queue: cython.int
+    consumer_tag: cython.int
+    count: cython.longlong
+    first: cython.longlong
+    tag: cython.longlong
+    begin: cython.longlong
+    serial: cython.longlong
+    json_start: cython.longlong
+    json_cut: cython.longlong
+    json_end: cython.longlong
 
 
+@cython.cclass
 class MethodCache(Cache):
     """Methods without secrets: their payloads but for a delivery tag, and what they came to."""
 
-    digest: int
-    method: int
-    place: int
-    tag_at: int
+    digest: cython.ulonglong
+    method: cython.int
+    place: cython.int
+    tag_at: cython.longlong
 
-    places: ByteView
-    last: IntView
+    places: cython.const[cython.uchar][::1]
+    last: cython.int[::1]
     methods: list[Any]
 
     def __init__(self) -> None:
@@ -81,12 +82,15 @@ class MethodCache(Cache):
         self.tag_at = -1
         self.place = 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def clear(self) -> cython.int:
         """Remember nothing."""
         Cache.clear(self)
         self.methods = []
         return 0
 
+    @cython.cfunc
     def look_up(
         self,
         decoder: MethodDecoder,
@@ -143,6 +147,7 @@ class MethodCache(Cache):
             known.delivery_tag = tag
         return True
 
+    @cython.exceptval(-2)
     def _search(
         self,
         decoder: MethodDecoder,
@@ -202,6 +207,7 @@ class MethodCache(Cache):
             out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
         return 0
 
+    @cython.cfunc
     def store(
         self,
         decoder: MethodDecoder,

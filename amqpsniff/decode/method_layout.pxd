@@ -1,4 +1,4 @@
-# Written by `python -m tests.house.constants`.
+# Written by `python -m tests.house.declarations`.
 cdef extern from *:
     const int FIRST_PERFORMATIVE "198"
     const int FIRST_UNIT "214"

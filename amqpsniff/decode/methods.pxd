@@ -1,34 +1,57 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.columns cimport Octets
 from amqpsniff.decode.cache cimport TableCache
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class DecodedMethod:
-    cdef long long starts[6]
-    cdef long long lengths[6]
-    cdef public int method, class_id, method_id, reply_code, flags
-    cdef public int about_class, about_method, version_major, version_minor
-    cdef public long long delivery_tag, frame_max
-    cdef public bytes safe_text
     cdef public bint written
+    cdef public long long starts[6]
+    cdef public long long lengths[6]
+    cdef public int method
+    cdef public int class_id
+    cdef public int method_id
+    cdef public int reply_code
+    cdef public int flags
+    cdef public int about_class
+    cdef public int about_method
+    cdef public int version_major
+    cdef public int version_minor
+    cdef public long long delivery_tag
+    cdef public long long frame_max
+    cdef public bytes safe_text
     cdef int clear(self) except? -1
     cdef int copy(self, DecodedMethod facts) except? -1
 
 cdef class MethodDecoder(DecodedMethod):
-    cdef public bint show_secrets, quiet, past_login, quoted, secret_anywhere, tells_secret, channel_zero
+    cdef public bint show_secrets
+    cdef public bint quiet
+    cdef public bint past_login
+    cdef public bint channel_zero
     cdef public int sender
+    cdef public long long base
+    cdef public bint quoted
+    cdef public bint secret_anywhere
+    cdef public bint tells_secret
     cdef public tuple sent_secrets
-    cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
-    cdef const unsigned char[::1] known, secrets, senders, types, roles, frequent, far_classes
-    cdef Octets keys
-    cdef readonly TableCache tables
-    cdef dict far
-    cdef long long base
+    cdef public int[::1] first_argument
+    cdef public int[::1] key_starts
+    cdef public int[::1] key_lengths
+    cdef public int[::1] lookup
+    cdef public int[::1] choices
+    cdef public const unsigned char[::1] known
+    cdef public const unsigned char[::1] secrets
+    cdef public const unsigned char[::1] senders
+    cdef public const unsigned char[::1] types
+    cdef public const unsigned char[::1] roles
+    cdef public const unsigned char[::1] frequent
+    cdef public Octets keys
+    cdef public TableCache tables
+    cdef public dict far
+    cdef public const unsigned char[::1] far_classes
     cdef int find(self, int dialect, int class_id, int method_id) except? -2
     cdef int decode(self, ValueReader reader, int dialect, long long at, long long end, long long size) except? -1
-    cdef int _forget(self) except? -1
-    cdef object _told(self, ValueReader reader, long long start, long long stop)
-    cdef int _put_told(self, ValueReader reader, long long start, long long stop) except? -1
     cdef bint _is_doubtful(self) except? -1
+    cdef int _forget(self) except? -1
     cdef int _arguments(self, ValueReader reader, int method, long long at, long long end) except? -1
     cdef int _skim(self, ValueReader reader, long long at, long long end) except? -1
     cdef bint fits(self, ValueReader reader, int method, long long at, long long end) except? -1
@@ -39,5 +62,7 @@ cdef class MethodDecoder(DecodedMethod):
     cdef long long _inline_content(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _reply_text(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef int _redact(self, ValueReader reader, int i, long long at, long long end) except? -1
+    cdef object _told(self, ValueReader reader, long long start, long long stop)
+    cdef int _put_told(self, ValueReader reader, long long start, long long stop) except? -1
     cdef int _tag(self, ValueReader reader, int role, long long value) except? -1
     cdef int _number(self, int role, long long value) except? -1

@@ -50,13 +50,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
     from amqpsniff.decode.values import ValueReader
 
 _LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
 
 
+@cython.cclass
 class DecodedMethod:
     """Values of a method that later stages ask for, beside its arguments as JSON.
 
@@ -69,19 +69,19 @@ class DecodedMethod:
 
     written: cython.bint
 
-    starts: IntView
-    lengths: IntView
-    method: int
-    class_id: int
-    method_id: int
-    reply_code: int
-    flags: int
-    about_class: int
-    about_method: int
-    version_major: int
-    version_minor: int
-    delivery_tag: int
-    frame_max: int
+    starts: cython.longlong[6]
+    lengths: cython.longlong[6]
+    method: cython.int
+    class_id: cython.int
+    method_id: cython.int
+    reply_code: cython.int
+    flags: cython.int
+    about_class: cython.int
+    about_method: cython.int
+    version_major: cython.int
+    version_minor: cython.int
+    delivery_tag: cython.longlong
+    frame_max: cython.longlong
     safe_text: bytes
 
     def __init__(self) -> None:
@@ -131,6 +131,7 @@ class DecodedMethod:
         return 0
 
 
+@cython.cclass
 class MethodDecoder(DecodedMethod):
     """Reads method payloads; as facts, what the last one told.
 
@@ -153,28 +154,28 @@ class MethodDecoder(DecodedMethod):
     quiet: cython.bint
     past_login: cython.bint
     channel_zero: cython.bint
-    sender: int
-    base: int
+    sender: cython.int
+    base: cython.longlong
 
     quoted: cython.bint
     secret_anywhere: cython.bint
     tells_secret: cython.bint
     sent_secrets: tuple[Any, ...]
-    first_argument: IntView
-    key_starts: IntView
-    key_lengths: IntView
-    lookup: IntView
-    choices: IntView
-    known: ByteView
-    secrets: ByteView
-    senders: ByteView
-    types: ByteView
-    roles: ByteView
-    frequent: ByteView
+    first_argument: cython.int[::1]
+    key_starts: cython.int[::1]
+    key_lengths: cython.int[::1]
+    lookup: cython.int[::1]
+    choices: cython.int[::1]
+    known: cython.const[cython.uchar][::1]
+    secrets: cython.const[cython.uchar][::1]
+    senders: cython.const[cython.uchar][::1]
+    types: cython.const[cython.uchar][::1]
+    roles: cython.const[cython.uchar][::1]
+    frequent: cython.const[cython.uchar][::1]
     keys: Octets
     tables: TableCache
     far: dict[Any, Any]
-    far_classes: ByteView
+    far_classes: cython.const[cython.uchar][::1]
 
     def __init__(self, show_secrets: Any = False, quiet: Any = False) -> None:
         DecodedMethod.__init__(self)
@@ -201,6 +202,7 @@ class MethodDecoder(DecodedMethod):
         self.far = method_layout.far
         self.far_classes = method_layout.far_classes
 
+    @cython.exceptval(-2)
     def find(self, dialect: cython.int, class_id: cython.int, method_id: cython.int) -> cython.int:
         """Where the choices for these numbers begin; -1 when no method has them."""
         if class_id < 128 and method_id < 256:
@@ -550,6 +552,7 @@ class MethodDecoder(DecodedMethod):
             self.safe_text = safe
         return 0
 
+    @cython.cfunc
     def _told(self, reader: ValueReader, start: cython.longlong, stop: cython.longlong) -> Any:
         """These bytes without the secrets that were sent before; None when there are none."""
         return without_secrets(reader.bytes_at(start, stop - start), self.sent_secrets)

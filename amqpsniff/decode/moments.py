@@ -22,6 +22,7 @@ _END = cython.declare(cython.longlong, 2**62)
 _FIRST = cython.declare(cython.longlong, 1024)
 
 
+@cython.cclass
 class Moments:
     """The packet or deadline that made each message's row and each loss known; for rows of frames
     only where they were held back.
@@ -31,13 +32,13 @@ class Moments:
     that of the message that was `meet` last.
     """
 
-    number: int
-    ts_ns: int
-    made: int
-    next: int
-    next_loss: int
-    frame_rows: int
-    message_rows: int
+    number: cython.longlong
+    ts_ns: cython.longlong
+    made: cython.longlong
+    next: cython.longlong
+    next_loss: cython.longlong
+    frame_rows: cython.longlong
+    message_rows: cython.longlong
 
     sources: list[Any]
     capture: Any
@@ -92,6 +93,7 @@ class Moments:
         self.frame_rows, self.message_rows = frames, messages
         return 0
 
+    @cython.ccall
     def clear(self) -> None:
         """The rows so far are not needed any longer."""
         self.losses.clear()
@@ -113,6 +115,7 @@ class Moments:
             self.number &= NUMBER_MASK
         return True
 
+    @cython.cfunc
     def of_next_loss(self) -> Any:
         """Go on to the next loss; its moment, None where it is not known."""
         at: cython.Py_ssize_t = self.next_loss
@@ -122,6 +125,7 @@ class Moments:
         number, ts_ns = self.losses[at]
         return self._moment(number, ts_ns)
 
+    @cython.cfunc
     def of_frame(self, row: cython.longlong) -> Any:
         """The moment of a frame's row that was held back; None when it was not."""
         at: cython.Py_ssize_t = bisect_right(self.late_rows, (row, _END)) - 1
@@ -130,6 +134,7 @@ class Moments:
         _, end, number, ts_ns = self.late_rows[at]
         return self._moment(number, ts_ns) if row < end else None
 
+    @cython.cfunc
     def _moment(self, number: cython.longlong, ts_ns: cython.longlong) -> Any:
         if number < 0:
             return None, -1, ts_ns

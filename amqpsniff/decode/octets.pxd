@@ -1,10 +1,9 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.columns cimport Octets, Vocabulary
 
-cdef unsigned long long _factor(unsigned long long seed, unsigned long long place) noexcept
-
 cdef class ByteReader:
-    cdef const unsigned char[::1] data
     cdef public int oddities
+    cdef public const unsigned char[::1] data
     cpdef int read_from(self, const unsigned char[::1] data) except? -1
     cdef long long u16(self, long long at) except? -1
     cdef long long u32(self, long long at) except? -1
@@ -16,11 +15,10 @@ cdef class ByteReader:
     cdef bint is_text(self, long long start, long long count) except? -1
     cdef int code_in(self, Vocabulary vocabulary, long long start, long long count) except? -1
     cdef unsigned long long hash_of(self, long long start, long long count) except? 1
-    cdef unsigned long long hash_part(self, unsigned long long seed, long long start, long long count, long long place) except? 1
     cdef unsigned long long hash_with(self, unsigned long long seed, long long start, long long count) except? 1
+    cdef unsigned long long hash_part(self, unsigned long long seed, long long start, long long count, long long place) except? 1
     cdef unsigned long long sketch(self, long long start, long long count) except? 1
     cdef bint equals_but(self, Vocabulary vocabulary, long long begin, long long start, long long count, long long first, long long gap) except? -1
     cdef bint is_word(self, Vocabulary vocabulary, int code, long long start, long long count) except? -1
     cdef bint _equals(self, Vocabulary vocabulary, long long first, long long start, long long count) except? -1
-
 cdef int code_of(Vocabulary vocabulary, bytes text) except? -1

@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.columns import Octets, Vocabulary
 
 if cython.compiled:
@@ -41,6 +40,8 @@ def own_seed() -> Any:
     return _SEED
 
 
+@cython.cfunc
+@cython.exceptval(check=False)
 def _factor(seed: cython.ulonglong, place: cython.ulonglong) -> cython.ulonglong:
     """An odd number that looks like chance, for a word at a place of a body (SplitMix64)."""
     h: cython.ulonglong = (seed + place * _MULTIPLIER) & _MASK64
@@ -49,18 +50,21 @@ def _factor(seed: cython.ulonglong, place: cython.ulonglong) -> cython.ulonglong
     return (h ^ (h >> 31)) | 1
 
 
+@cython.cclass
 class ByteReader:
     """Reads `data`."""
 
-    oddities: int
+    oddities: cython.int
 
-    data: ByteView
+    data: cython.const[cython.uchar][::1]
 
     def __init__(self) -> None:
         self.data = b""
         self.oddities = 0
 
-    def read_from(self, data: ByteView) -> cython.int:
+    @cython.ccall
+    @cython.exceptval(-1)
+    def read_from(self, data: cython.const[cython.uchar][::1]) -> cython.int:
         """Read from these bytes from now on."""
         self.data = data
         return 0
@@ -83,6 +87,7 @@ class ByteReader:
             raise IndexError("number outside the data")
         return i64(self.data, at)
 
+    @cython.cfunc
     def bytes_at(self, start: cython.longlong, count: cython.longlong) -> bytes:
         """`count` bytes of the data from `start`; empty if that is below 1."""
         if count <= 0:
@@ -192,10 +197,12 @@ class ByteReader:
         )
         return vocabulary.meant[code]
 
+    @cython.exceptval(1)
     def hash_of(self, start: cython.longlong, count: cython.longlong) -> cython.ulonglong:
         """A hash of bytes of the data, with a seed that no capture can know."""
         return self.hash_with(_SEED, start, count)
 
+    @cython.exceptval(1)
     def hash_with(
         self, seed: cython.ulonglong, start: cython.longlong, count: cython.longlong
     ) -> cython.ulonglong:
@@ -229,6 +236,7 @@ class ByteReader:
         h = ((h ^ (h >> 32)) * _MULTIPLIER) & _MASK64  # high bits of the last word go everywhere
         return h ^ (h >> 29)
 
+    @cython.exceptval(1)
     def hash_part(
         self,
         seed: cython.ulonglong,
@@ -268,6 +276,7 @@ class ByteReader:
                     place += 1
         return h
 
+    @cython.exceptval(1)
     def sketch(self, start: cython.longlong, count: cython.longlong) -> cython.ulonglong:
         """24 bits made of a few bytes of a method's payload: of its numbers and the last ones."""
         if start < 0 or count < 4 or start + count > len(self.data):

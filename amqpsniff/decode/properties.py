@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
     from amqpsniff.decode.values import ValueReader
 
 COLUMNS = (
@@ -38,6 +37,7 @@ _SLOTS = cython.declare(cython.int, 64)  # as many as there is room for
 _WIDTH = cython.declare(cython.int, 32)
 
 
+@cython.cclass
 class PropertyDecoder:
     """Finds the properties of a content header; one object serves all headers in turn.
 
@@ -46,13 +46,13 @@ class PropertyDecoder:
     noted is still his.
     """
 
-    present: int
-    located: int
+    present: cython.int
+    located: cython.longlong
 
-    starts: IntView
-    lengths: IntView
-    known: IntView
-    orders: IntView
+    starts: cython.longlong[16]
+    lengths: cython.longlong[16]
+    known: cython.longlong[64]
+    orders: cython.uchar[2048]
     rows: dict[Any, Any]
 
     def __init__(self) -> None:

@@ -1,14 +1,16 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.decode.frames cimport FrameHandler
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.state cimport Half, MemoryBudget
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class FrameProbe:
-    cdef FrameHandler handler
-    cdef ValueReader reader
-    cdef PropertyDecoder properties
-    cdef int kind, channel
-    cdef long long size
+    cdef public FrameHandler handler
+    cdef public ValueReader reader
+    cdef public PropertyDecoder properties
+    cdef public int kind
+    cdef public int channel
+    cdef public long long size
     cdef int header(self, Half half, long long at, long long have, bint forced) except? -2
     cdef long long _limit(self, Half half, int kind) except? -1
     cdef bint _is_protocol_header(self, long long at) except? -1
@@ -16,10 +18,12 @@ cdef class FrameProbe:
     cdef bint strong(self, Half half, int kind, int channel, long long at, long long size) except? -1
 
 cdef class Window:
-    cdef MemoryBudget budget
-    cdef bytearray buffer
-    cdef long long first, used, base
-    cdef object marks
+    cdef public MemoryBudget budget
+    cdef public bytearray buffer
+    cdef public long long first
+    cdef public long long used
+    cdef public long long base
+    cdef public object marks
     cdef long long end(self) noexcept
     cdef bint fits(self, long long count) except? -1
     cdef int append(self, bytes octets, long long number, long long ts_ns, long long moment) except? -1
@@ -29,22 +33,32 @@ cdef class Window:
     cdef list pieces(self, long long start, long long end)
 
 cdef class Candidate:
-    cdef public long long start, next
-    cdef long long wake, size, missing, held
+    cdef public long long start
+    cdef public long long next
+    cdef public long long wake
+    cdef public long long size
+    cdef public long long missing
+    cdef public long long held
     cdef public list frames
-    cdef int kind, channel, strong
+    cdef public int kind
+    cdef public int channel
+    cdef public int strong
     cdef bint keeps(self) noexcept
     cdef long long turn(self) noexcept
     cdef bint worse(self, Candidate other) except? -1
 
 cdef class Search:
-    cdef FrameProbe probe
-    cdef Half half
-    cdef Window window
-    cdef long long scanned, searched, held, forced_at, begin
-    cdef int beginnings
+    cdef public FrameProbe probe
+    cdef public Half half
+    cdef public Window window
+    cdef public long long scanned
+    cdef public long long searched
+    cdef public long long held
+    cdef public long long forced_at
+    cdef public long long begin
+    cdef public int beginnings
     cdef public bint tentative
-    cdef list candidates
+    cdef public list candidates
     cdef long long end(self) noexcept
     cdef long long room(self) except? -1
     cdef bint hopeless(self) except? -1

@@ -104,6 +104,7 @@ _NEVER = cython.declare(cython.longlong, 1 << 62)
 _PROTOCOL_HEADER = cython.declare(cython.int, 65)
 
 
+@cython.cclass
 class FrameProbe:
     """Tests bytes that `reader` reads from; `kind`, `channel` and `size` are of the last header.
 
@@ -114,15 +115,16 @@ class FrameProbe:
     handler: FrameHandler
     reader: ValueReader
     properties: PropertyDecoder
-    kind: int
-    channel: int
-    size: int
+    kind: cython.int
+    channel: cython.int
+    size: cython.longlong
 
     def __init__(self, handler: Any) -> None:
         self.handler = handler
         self.reader = ValueReader(Texts())
         self.properties = PropertyDecoder()
 
+    @cython.exceptval(-2)
     def header(
         self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
     ) -> cython.int:
@@ -218,6 +220,7 @@ class FrameProbe:
         return True
 
 
+@cython.cclass
 class Window:
     """The bytes of a half-stream that are still needed, and the packets they came in.
 
@@ -231,9 +234,9 @@ class Window:
 
     budget: MemoryBudget
     buffer: bytearray
-    first: int
-    used: int
-    base: int
+    first: cython.longlong
+    used: cython.longlong
+    base: cython.longlong
     marks: Any
 
     def __init__(self, offset: Any, budget: Any) -> None:
@@ -244,6 +247,7 @@ class Window:
         self.base = offset
         self.marks = deque()
 
+    @cython.exceptval(check=False)
     def end(self) -> cython.longlong:
         """Stream offset after the last byte."""
         return self.base + self.used - self.first
@@ -291,6 +295,7 @@ class Window:
             self.marks.popleft()
         return 0
 
+    @cython.cfunc
     def packet_of(self, end: cython.longlong) -> Any:
         """(packet number, ts_ns, moment) of the byte before `end`, which came lately."""
         found = (0, 0, 0)
@@ -318,6 +323,7 @@ class Window:
         self.marks.clear()
         return 0
 
+    @cython.cfunc
     def pieces(self, start: cython.longlong, end: cython.longlong) -> list[Any]:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         found = []
@@ -331,6 +337,7 @@ class Window:
         return found
 
 
+@cython.cclass
 class Candidate:
     """A chain of frames that begins at `start`; `next` is the boundary it is at.
 
@@ -340,16 +347,16 @@ class Candidate:
     decides what comes next.
     """
 
-    start: int
-    next: int
-    wake: int
-    size: int
-    missing: int
-    held: int
+    start: cython.longlong
+    next: cython.longlong
+    wake: cython.longlong
+    size: cython.longlong
+    missing: cython.longlong
+    held: cython.longlong
     frames: list[Any]
-    kind: int
-    channel: int
-    strong: int
+    kind: cython.int
+    channel: cython.int
+    strong: cython.int
 
     def __init__(self, start: Any) -> None:
         self.start = start
@@ -363,10 +370,12 @@ class Candidate:
         self.strong = 0
         self.held = 0
 
+    @cython.exceptval(check=False)
     def keeps(self) -> cython.bint:
         """True if the bytes of the frame under way are kept until it is whole."""
         return self.size <= _MAX_KEPT and self.missing == 0
 
+    @cython.exceptval(check=False)
     def turn(self) -> cython.longlong:
         """The position whose turn comes when the frame under way is whole."""
         return max(self.next, self.next + self.size + 8 - _HEADER)
@@ -380,6 +389,7 @@ class Candidate:
         return self.wake > other.wake
 
 
+@cython.cclass
 class Search:
     """The search in one half-stream, from stream offset `offset` on.
 
@@ -395,12 +405,12 @@ class Search:
     probe: FrameProbe
     half: Half
     window: Window
-    scanned: int
-    searched: int
-    held: int
-    forced_at: int
-    begin: int
-    beginnings: int
+    scanned: cython.longlong
+    searched: cython.longlong
+    held: cython.longlong
+    forced_at: cython.longlong
+    begin: cython.longlong
+    beginnings: cython.int
     tentative: cython.bint
     candidates: list[Any]
 
@@ -419,6 +429,7 @@ class Search:
             self.candidates.append(Candidate(offset))
             self.forced_at = offset
 
+    @cython.exceptval(check=False)
     def end(self) -> cython.longlong:
         """Stream offset after the last byte fed."""
         return self.window.end()
@@ -436,6 +447,7 @@ class Search:
         """True if so much was searched in vain that this is another protocol."""
         return self.searched >= FOREIGN_AFTER_BYTES and not self.half.connection.is_amqp
 
+    @cython.cfunc
     def feed(
         self,
         octets: bytes,
@@ -453,6 +465,7 @@ class Search:
             self._trim()
         return believed
 
+    @cython.cfunc
     def gap(self, missing: cython.longlong) -> Candidate:
         """`missing` bytes are not in the capture: the chain believed before them, or None."""
         believed: Candidate = self._conclude(True)
@@ -467,10 +480,12 @@ class Search:
         self.scanned = self.begin = end
         return None
 
+    @cython.cfunc
     def finish(self) -> Candidate:
         """No more octets: the chain that is believed after all, or None."""
         return self._conclude(False)
 
+    @cython.ccall
     def rest(self, start: cython.longlong, end: cython.longlong) -> list[Any]:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         return self.window.pieces(start, end)
@@ -498,6 +513,7 @@ class Search:
 
     # turns
 
+    @cython.cfunc
     def _run(self, last: cython.longlong, ending: cython.bint) -> Candidate:
         """Give every position up to `last` its turn; the chain that is believed, or None."""
         if not self.candidates and (
@@ -669,6 +685,7 @@ class Search:
             return count >= CHAIN_FRAMES or candidate.kind >= 0
         return count > CHAIN_FRAMES
 
+    @cython.cfunc
     def _conclude(self, hole: cython.bint) -> Candidate:
         """The chain that is believed when nothing more can confirm it, or None."""
         end: cython.longlong = self.window.end()

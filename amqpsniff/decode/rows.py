@@ -38,6 +38,7 @@ def as_many(count: Any) -> Any:
     return max(FIRST_ROWS, count + count // 8)
 
 
+@cython.ccall
 def copy_text(
     column: Texts,
     row: cython.longlong,
@@ -59,6 +60,7 @@ def copy_text(
     return column.end()
 
 
+@cython.ccall
 def copy_name(
     column: Codes,
     vocabulary: Vocabulary,
@@ -73,6 +75,7 @@ def copy_name(
     return 0
 
 
+@cython.ccall
 def put_text(column: Texts, row: cython.longlong, octets: bytes | None) -> cython.int:
     """Write a bytes object to a row of a text column as UTF-8."""
     column.begin(row)
@@ -80,6 +83,7 @@ def put_text(column: Texts, row: cython.longlong, octets: bytes | None) -> cytho
     return column.end()
 
 
+@cython.cclass
 class Vocabularies:
     """The texts that repeat, of the rows of one batch: one vocabulary a column.
 
@@ -121,6 +125,7 @@ class Vocabularies:
         return {name: getattr(self, name) for name in self.NAMES}
 
 
+@cython.cclass
 class Rows:
     """Rows of a table as columns, whose names are in `CODES`, `INTEGERS` and `TEXTS`; those in
     `WRITTEN` are written in every row.
@@ -131,11 +136,11 @@ class Rows:
     row there were `first` others.
     """
 
-    rows: int
-    first: int
-    capacity: int
-    rows_expected: int
-    pending: int
+    rows: cython.longlong
+    first: cython.longlong
+    capacity: cython.longlong
+    rows_expected: cython.longlong
+    pending: cython.longlong
     wanted: cython.bint
     given: cython.bint
     unmade: Any
@@ -175,6 +180,8 @@ class Rows:
         """Bytes of texts."""
         return sum([getattr(self, name).used for name in self.TEXTS])
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self) -> cython.int:
         """Make room for one more row."""
         if self.rows < self.capacity:
@@ -184,6 +191,8 @@ class Rows:
             column.reserve(self.capacity)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def rewind(self) -> cython.int:
         """Forget every row."""
         if self.rows == 0:
@@ -200,6 +209,8 @@ class Rows:
         words: Vocabulary = getattr(self.vocabularies, column)
         return words.text(codes.values[row])
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def wait(self, row: cython.longlong) -> cython.int:
         """A row may still change."""
         self.pending += 1
@@ -207,6 +218,8 @@ class Rows:
             self.waiting.values[row] = 1
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def settle(self, row: cython.longlong) -> cython.int:
         """A row that might have changed does not any more."""
         self.pending -= 1
@@ -235,6 +248,7 @@ _MOMENT_BITS = cython.declare(cython.int, 20)
 _MAX_MOMENTS = cython.declare(cython.longlong, (1 << 20) - 1)
 
 
+@cython.cclass
 class FrameRows(Rows):
     """Rows of the `frames` table, one per frame; `rows_expected` of them, and
     `bytes_expected` of arguments, are made room for.
@@ -244,10 +258,10 @@ class FrameRows(Rows):
     from `performatives_taken` to `performatives_made`; the others are objects to be used again.
     """
 
-    capture_code: int
-    moments: int
-    performatives_made: int
-    performatives_taken: int
+    capture_code: cython.int
+    moments: cython.longlong
+    performatives_made: cython.longlong
+    performatives_taken: cython.longlong
 
     performatives: list[Any]
     capture: Codes
@@ -300,6 +314,7 @@ class FrameRows(Rows):
         self.performatives = []
         self.performatives_made = self.performatives_taken = 0
 
+    @cython.cfunc
     def next_performative(self) -> Any:
         """Take the first of the performatives that the session has not come to."""
         found: Any = self.performatives[self.performatives_taken]
@@ -308,6 +323,8 @@ class FrameRows(Rows):
             self.performatives_made = self.performatives_taken = 0
         return found
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def follow(self, others: FrameRows) -> cython.int:
         """These rows come after others."""
         self.first = others.first + others.rows
@@ -370,6 +387,7 @@ class FrameRows(Rows):
 _PROPERTIES = tuple("message_timestamp" if name == "timestamp" else name for name in COLUMNS)
 
 
+@cython.cclass
 class MessageRows(Rows):
     """Rows of the `messages` table, one per content; `rows_expected` of them, and
     `bytes_expected` of headers, are made room for.
@@ -385,7 +403,7 @@ class MessageRows(Rows):
     where it says nothing.
     """
 
-    made: int
+    made: cython.int
 
     capture: Codes
     connection: Codes
@@ -488,6 +506,8 @@ class MessageRows(Rows):
             return self.body_captured.values[row]
         return size
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self) -> cython.int:
         """Make room for one more row."""
         Rows.reserve(self)
@@ -497,6 +517,8 @@ class MessageRows(Rows):
             self.deliveries.reserve(self.capacity)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def rewind(self) -> cython.int:
         """Forget every row."""
         self.meanings = self.notes = self.calls = None

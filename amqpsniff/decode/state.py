@@ -54,12 +54,13 @@ thousands of connections that are open few have a frame or a content under way."
 _MAX_IDLE_BUFFERS = cython.declare(cython.longlong, MAX_IDLE_BUFFERS)
 
 
+@cython.cclass
 class MemoryBudget:
     """Bytes `held` of frames and contents that are not whole yet, in so many `stores`, and their
     bound; `refused` counts those that were not kept for it, by kind."""
 
-    held: int
-    stores: int
+    held: cython.longlong
+    stores: cython.longlong
 
     refused: dict[Any, Any]
 
@@ -71,16 +72,20 @@ class MemoryBudget:
         """True if this many bytes more may be held."""
         return self.held + octets <= _MAX_UNFINISHED
 
+    @cython.exceptval(check=False)
     def has_plenty(self) -> cython.bint:
         """True if less than half is held: buffers may be large for the time that this saves."""
         return self.held <= _MAX_UNFINISHED >> 1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def refuse(self, what: str) -> cython.int:
         """Something is not kept."""
         self.refused[what] = self.refused.get(what, 0) + 1
         return 0
 
 
+@cython.cclass
 class StreamBuffer(Octets):
     """Bytes that count in a budget, except for the few that each buffer has room for."""
 
@@ -127,6 +132,7 @@ _LAST_NAMED = cython.declare(cython.int, NAMED - 1)
 _NAMED: list[tuple[int, tuple[Any, ...]]] = cython.declare(list, [(-1, (None, None, None))] * NAMED)
 
 
+@cython.cclass
 class Connection:
     """One conversation as the decoder sees it; `began`: its first bytes are in the capture.
 
@@ -146,16 +152,16 @@ class Connection:
     is_amqp: cython.bint
     is_amqp10: cython.bint
     is_amqp010: cython.bint
-    reads_bodies: int
+    reads_bodies: cython.int
     began: cython.bint
     role_proved: cython.bint
     past_login: cython.bint
-    client_direction: int
-    dialect: int
-    row_serial: int
-    row_code: int
-    frame_max: int
-    greeted_ns: int
+    client_direction: cython.int
+    dialect: cython.int
+    row_serial: cython.int
+    row_code: cython.int
+    frame_max: cython.longlong
+    greeted_ns: cython.longlong
 
     id: str
     session: Any
@@ -202,6 +208,7 @@ class Connection:
             return "1.0" if self.is_amqp10 else "0-10"
         return method_layout.DIALECT_NAMES[self.dialect]
 
+    @cython.ccall
     def name(self) -> tuple[Any, ...]:
         """(id, client, server); without a known client the side with the higher port is it."""
         conversation = self.conversation
@@ -219,6 +226,7 @@ class Connection:
         return names
 
 
+@cython.cclass
 class Repeated:
     """A finding that is in the log, of a direction and channel: it came `count` times since the log
     was told, `last` in a packet of this number. One with a count is in the list `untold`."""
@@ -226,9 +234,9 @@ class Repeated:
     connection: Connection
     code: str
     detail: str
-    channel: int
-    count: int
-    last: int
+    channel: cython.int
+    count: cython.longlong
+    last: cython.longlong
     untold: list[Any]
 
     def __init__(self, half: Any, code: Any, detail: Any, untold: Any) -> None:
@@ -242,6 +250,7 @@ _NO_CONTENTS: dict[int, Any] = cython.declare(dict, {})
 """Contents of a direction without a second one under way: shared, and never added to."""
 
 
+@cython.cclass
 class Half:
     """One direction of a connection: where its bytes are in terms of frames.
 
@@ -264,22 +273,22 @@ class Half:
     """
 
     connection: Connection
-    direction: int
-    mode: int
-    number: int
-    ts_ns: int
-    offset: int
+    direction: cython.int
+    mode: cython.int
+    number: cython.longlong
+    ts_ns: cython.longlong
+    offset: cython.longlong
     lossy: cython.bint
     skipping: cython.bint
     budget: MemoryBudget
     store: StreamBuffer
-    kept: int
-    expected: int
-    left: int
-    frame_offset: int
-    frame_size: int
-    frame_channel: int
-    frame_type: int
+    kept: cython.longlong
+    expected: cython.longlong
+    left: cython.longlong
+    frame_offset: cython.longlong
+    frame_size: cython.longlong
+    frame_channel: cython.int
+    frame_type: cython.int
     active: Content
     others: dict[Any, Any]
     search: Any
@@ -287,8 +296,8 @@ class Half:
     amqp10: Any
     repeated: dict[Any, Any]
     first_bytes: bytes
-    first_number: int
-    first_ns: int
+    first_number: cython.longlong
+    first_ns: cython.longlong
 
     def __init__(self, connection: Any, direction: Any, budget: Any) -> None:
         self.budget = budget
@@ -318,6 +327,8 @@ class Half:
         self.repeated = None
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def repeats(self, code: str) -> cython.bint:
         """Count a finding about the frame under way if its channel had it twice, else False."""
         if self.repeated is None:
@@ -382,6 +393,7 @@ class Half:
         return 0
 
 
+@cython.cclass
 class Content:
     """A message under way on one channel of one half-stream.
 
@@ -392,10 +404,10 @@ class Content:
     far while one is `body_marking` them.
     """
 
-    state: int
-    channel: int
-    method: int
-    class_id: int
+    state: cython.int
+    channel: cython.int
+    method: cython.int
+    class_id: cython.int
     store: StreamBuffer
     body: Octets
     hash: Any
@@ -404,36 +416,36 @@ class Content:
     keeping: cython.bint
     body_marking: cython.bint
     lossy: cython.bint
-    body_mark: int
-    number: int
-    ts_ns: int
-    last_number: int
-    delivery_tag: int
-    reply_code: int
-    flags: int
-    batch: int
-    ordinal: int
-    mark: int
-    exchange: int
-    routing_key: int
-    consumer_tag: int
-    header_start: int
-    header_end: int
-    located: int
-    body_size: int
-    body_seen: int
-    body_missing: int
-    exchange_start: int
-    exchange_length: int
-    key_start: int
-    key_length: int
-    tag_start: int
-    tag_length: int
-    text_start: int
-    text_length: int
-    lost_at: int
-    lost: int
-    sound: int
+    body_mark: cython.ulonglong
+    number: cython.longlong
+    ts_ns: cython.longlong
+    last_number: cython.longlong
+    delivery_tag: cython.longlong
+    reply_code: cython.int
+    flags: cython.int
+    batch: cython.longlong
+    ordinal: cython.longlong
+    mark: cython.longlong
+    exchange: cython.int
+    routing_key: cython.int
+    consumer_tag: cython.int
+    header_start: cython.longlong
+    header_end: cython.longlong
+    located: cython.longlong
+    body_size: cython.longlong
+    body_seen: cython.longlong
+    body_missing: cython.longlong
+    exchange_start: cython.longlong
+    exchange_length: cython.longlong
+    key_start: cython.longlong
+    key_length: cython.longlong
+    tag_start: cython.longlong
+    tag_length: cython.longlong
+    text_start: cython.longlong
+    text_length: cython.longlong
+    lost_at: cython.longlong
+    lost: cython.longlong
+    sound: cython.longlong
 
     def __init__(self) -> None:
         self.store = self.body = None
@@ -498,6 +510,7 @@ class Content:
             self.body = None
         return 0
 
+    @cython.cfunc
     def place(self) -> tuple[Any, ...]:
         """Where its method is, for a finding: (channel, packet number, ts_ns)."""
         return self.channel, self.number, self.ts_ns

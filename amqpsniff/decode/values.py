@@ -32,7 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
 
 MAX_TABLE_DEPTH = 32
 """Nesting kept as JSON: as deep as the Java client reads; deeper ones are a stack attack."""
@@ -143,6 +142,7 @@ def _tag_kinds(reading: str) -> bytes:
 _KINDS = {reading: _tag_kinds(reading) for reading in READINGS}
 
 
+@cython.cclass
 class ValueReader(ByteReader):
     """Reads values of `data` and writes them as JSON to `out`.
 
@@ -152,15 +152,15 @@ class ValueReader(ByteReader):
     """
 
     plain: cython.bint
-    next: int
-    strange_tag: int
+    next: cython.longlong
+    strange_tag: cython.int
 
     out: Texts
-    base64: ByteView
+    base64: cython.const[cython.uchar][::1]
     floats: dict[Any, Any]
     doubles: dict[Any, Any]
-    kinds: ByteView
-    widths: ByteView
+    kinds: cython.const[cython.uchar][::1]
+    widths: cython.const[cython.uchar][::1]
 
     def __init__(self, out: Any, reading: Any = "rabbitmq") -> None:
         ByteReader.__init__(self)
@@ -173,6 +173,7 @@ class ValueReader(ByteReader):
         self.widths = _WIDTHS
         self.next = self.strange_tag = 0
 
+    @cython.cfunc
     def over(self, octets: bytes) -> ValueReader:
         """A reader of other bytes that writes to the same column."""
         other: ValueReader = type(self).__new__(type(self))
@@ -323,6 +324,7 @@ class ValueReader(ByteReader):
                 return False
         return False
 
+    @cython.exceptval(-2)
     def _skip(self, at: cython.longlong, limit: cython.longlong) -> cython.longlong:
         """Position after the tagged value at `at`; -1 when it cannot be told."""
         kind: cython.int = self.kinds[self.data[at]] & 0x7F
@@ -334,6 +336,7 @@ class ValueReader(ByteReader):
             return at + 5 + self.u32(at + 1)
         return at + 1 + self.widths[kind]
 
+    @cython.exceptval(1)
     def table_mark(
         self, seed: cython.ulonglong, at: cython.longlong, end: cython.longlong
     ) -> cython.ulonglong:
@@ -630,6 +633,7 @@ class ValueReader(ByteReader):
         cut: cython.Py_ssize_t = len(digits) - scale
         return self.out.put_bytes((digits[:cut] + "." + digits[cut:]).encode())
 
+    @cython.exceptval(-2)
     def timestamp_ms(self, at: cython.longlong) -> cython.longlong:
         """Milliseconds since 1970 of a timestamp; -1 when it is beyond the year 9999."""
         seconds: cython.longlong = self.i64(at)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import cython
+
 from .kind import Kind
 
 FURTHER = "further ones, first: "
@@ -14,6 +16,7 @@ FURTHER = "further ones, first: "
 
 
 @dataclass
+@cython.cclass
 class Finding:
     """One finding: where it was seen first, how often, and where last.
 
@@ -34,7 +37,7 @@ class Finding:
     client: Any = None
     server: Any = None
     channel: Any = None
-    count: int = 1
+    count: cython.longlong = 1
     last_packet_number: Any = None
     cause_code: Any = None
     cause_packet_number: Any = None

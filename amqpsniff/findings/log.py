@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """The log of findings, which folds those of one kind and place into one."""
 
 from __future__ import annotations
@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
+import cython
 from cython.cimports.amqpsniff.findings.finding import Finding
 
 from .causes import find_causes
@@ -22,6 +24,7 @@ MAX_CAUSES = 1_000
 """Latest findings among which the causes of news are looked for: it is done again and again."""
 
 
+@cython.cclass
 class FindingLog:
     """Collects findings, folding those of one code, connection, channel and variant into one.
 
@@ -68,6 +71,7 @@ class FindingLog:
         find_causes(found, islice(reversed(self._findings.values()), MAX_CAUSES))
         return found
 
+    @cython.ccall
     def add(self, finding: Finding) -> None:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
         code = finding.code
@@ -98,22 +102,26 @@ class FindingLog:
             each = (f"{name}: {n} time{'' if n == 1 else 's'}" for name, n in hits.items())
             self.add(Finding("session-limit", ", ".join(each), capture, count=len(hits)))
 
-    def has_room(self, code: str) -> bool:
+    @cython.ccall
+    @cython.exceptval(-1)
+    def has_room(self, code: str) -> cython.bint:
         """True if another finding of a code gets a place of its own."""
         if self._most is not None:
             return len(self._findings) < self._most
         return len(self._findings) < MAX_FINDINGS and self._places.get(code, 0) < MAX_PLACES
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def again(
         self,
         code: str,
         connection_id: str | None,
         capture: str | None,
-        channel: int | None,
-        count: int,
-        last: int | None,
-        variant: int | None = None,
-    ) -> bool:
+        channel: Any,
+        count: cython.longlong,
+        last: Any,
+        variant: Any = None,
+    ) -> cython.bint:
         """Count more of a finding that there is already, as `add` would, or of those without a
         place; False if there is none.
 
@@ -129,8 +137,9 @@ class FindingLog:
         _count(known, count, last)
         return True
 
+    @cython.ccall
     def find(
-        self, code: str, connection_id: str, channel: int | None = None, variant: int | None = None
+        self, code: str, connection_id: str, channel: Any = None, variant: Any = None
     ) -> Finding | None:
         """The finding of a channel, or of a connection as a whole; None if there is none."""
         return self._findings.get((code, connection_id, channel, variant))
@@ -142,7 +151,8 @@ class FindingLog:
          known.server) = place  # fmt: skip
         self.add(known)
 
-    def count(self, known: Finding, count: int, last: int | None) -> None:
+    @cython.ccall
+    def count(self, known: Finding, count: cython.longlong, last: Any) -> None:
         """Count more of a finding that is in the log."""
         if self._news is not None:
             self._news[known.key] = known
@@ -220,12 +230,14 @@ def _place(finding: Finding) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+@cython.cfunc
 def _fold(finding: Finding, known: Finding) -> None:
     """Count a finding with the one of its kind and place."""
     _count(known, finding.count, finding.last_packet_number or finding.packet_number)
 
 
-def _count(known: Finding, count: int, last: int | None) -> None:
+@cython.cfunc
+def _count(known: Finding, count: cython.longlong, last: Any) -> None:
     """Count more of a finding; what is said when a connection ends may be of an earlier packet."""
     known.count += count
     if last is not None:

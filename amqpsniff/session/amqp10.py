@@ -60,6 +60,7 @@ from cython.cimports.amqpsniff.session.entities import (
 )
 from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahead
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
+from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.occasions import LARGE_HEADERS_BYTES
 from cython.cimports.amqpsniff.session.settling import Settler
 
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.amqp10.performatives import Performative
     from amqpsniff.decode.rows import FrameRows, Vocabularies
-    from amqpsniff.session.method_frame import HandshakeArguments
     from amqpsniff.session.tracker import Tracker
 
 _MAX_LINKS = cython.declare(cython.longlong, 65_536)
@@ -106,6 +106,8 @@ _RENEWAL = b'"operation":"com.microsoft:renew-lock"'
 _STATES = cython.declare(list, [performatives.STATES.get(code) for code in range(64)])
 
 
+@cython.final
+@cython.cclass
 class DeliveryState:
     """The last outcome that was given for a delivery, and what later ones depend on.
 
@@ -115,12 +117,12 @@ class DeliveryState:
     itself says that it goes, of a link that leads anywhere; that stays.
     """
 
-    state: int
-    outcome: int
-    side: int
-    number: int
-    ts_ns: int
-    losses: int
+    state: cython.int
+    outcome: cython.int
+    side: cython.int
+    number: cython.longlong
+    ts_ns: cython.longlong
+    losses: cython.int
     undeliverable: cython.bint
     presettled: cython.bint
     settled: cython.bint
@@ -144,12 +146,13 @@ class DeliveryState:
         return 0
 
 
+@cython.cclass
 class Transferred:
     """A delivery as rules see it, with the last outcome that was said of it."""
 
-    delivery_id: int
-    state: int
-    outcome: int
+    delivery_id: cython.longlong
+    state: cython.int
+    outcome: cython.int
 
     entry: PendingMessage
     link: Link
@@ -158,16 +161,19 @@ class Transferred:
     address: str
 
 
+@cython.cfunc
 def delivery_state_of(entry: PendingMessage) -> DeliveryState:
     """What was said of a delivery and is kept; None for nothing."""
     return None if entry.route is None else entry.route[0]
 
 
+@cython.cfunc
 def link_of(entry: PendingMessage) -> Link:
     """The link of a delivery, which is in the place of a consumer; None where it is not known."""
     return cython.cast(Link, entry.consumer)
 
 
+@cython.cfunc
 def transferred_of(entry: PendingMessage, said: DeliveryState) -> Transferred:
     """A delivery for the rules."""
     found: Transferred = Transferred()
@@ -192,6 +198,7 @@ for _ledger in _NOTHING_WAITS:
     _ledger.shared = True
 
 
+@cython.cclass
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
@@ -204,12 +211,12 @@ class Amqp10Session:
     that the other has settled, -1 for none.
     """
 
-    settled_to: list[int]
-    ended: int
-    in_vain: int
-    client_channel: int
-    server_channel: int
-    last_key: int
+    settled_to: cython.longlong[2]
+    ended: cython.int
+    in_vain: cython.longlong
+    client_channel: cython.int
+    server_channel: cython.int
+    last_key: cython.longlong
 
     channel: Channel
     last: Link
@@ -246,6 +253,7 @@ class Amqp10Session:
         return self.settled_to[sender] >= 0 and ahead(self.settled_to[sender], delivery) >= 0
 
 
+@cython.cclass
 class Amqp10Connection:
     """A connection: its sessions by outgoing channel of each side, and what `open` said.
 
@@ -255,12 +263,12 @@ class Amqp10Connection:
     as bits.
     """
 
-    client_limit: int
-    server_limit: int
-    last_key: int
-    opened_number: int
-    opened_ns: int
-    closed: int
+    client_limit: cython.longlong
+    server_limit: cython.longlong
+    last_key: cython.int
+    opened_number: cython.longlong
+    opened_ns: cython.longlong
+    closed: cython.int
 
     channels: tuple[Any, ...]
     opens: list[Any]
@@ -277,6 +285,8 @@ class Amqp10Connection:
         self.opened_number, self.opened_ns = -1, NULL
 
 
+@cython.final
+@cython.cclass
 class Amqp10Tracker:
     """Follows the performatives of any number of connections.
 
@@ -291,11 +301,11 @@ class Amqp10Tracker:
 
     tracker: Tracker
     census: Any
-    links: int
-    link_bytes: int
-    latest_ordinal: int
-    large: int
-    batch: int
+    links: cython.longlong
+    link_bytes: cython.longlong
+    latest_ordinal: cython.longlong
+    large: cython.longlong
+    batch: cython.longlong
     rules_enabled: cython.bint
     accounts: cython.bint
     details: cython.bint
@@ -381,6 +391,7 @@ class Amqp10Tracker:
 
     # connections and sessions
 
+    @cython.cfunc
     def _learn(
         self,
         session: Session,
@@ -442,6 +453,7 @@ class Amqp10Tracker:
             state.opens = list(said[2])
             state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
+    @cython.cfunc
     def _arguments(self, code: cython.int, octets: bytes | None) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
         if octets is None or len(octets) > _MAX_ALIKE_BYTES:
@@ -460,6 +472,7 @@ class Amqp10Tracker:
         alike.append((octets, known))
         return known
 
+    @cython.cfunc
     def _handshake(self, state: Amqp10Connection) -> tuple[Any, ...]:
         """What init and opens say: (they, facts of `handshake_of` as JSON with their methods, what
         is kept of the opens); shared, not to be changed."""
@@ -473,6 +486,7 @@ class Amqp10Tracker:
                 _keep(self.handshakes, key, known)
         return known
 
+    @cython.cfunc
     def _tell_connection(
         self,
         event: str,
@@ -487,6 +501,7 @@ class Amqp10Tracker:
             ts_ns = frames.ts_ns.values[row]
             self.tracker.emit_connection(event, session, number, ts_ns, facts)
 
+    @cython.cfunc
     def _close(
         self,
         session: Session,
@@ -508,6 +523,7 @@ class Amqp10Tracker:
             facts = {"side": side, "found": found}
             self._tell_connection("amqp10-closed", session, frames, row, facts)
 
+    @cython.cfunc
     def _begin(
         self,
         session: Session,
@@ -534,6 +550,7 @@ class Amqp10Tracker:
             self._use(one, side, channel)
             one.windows.begin(side, found)
 
+    @cython.cfunc
     def _use(self, one: Amqp10Session, side: cython.int, number: cython.int) -> None:
         """A side sends on a number, and on no other: the client's is that of the session."""
         channel: Channel = one.channel
@@ -553,6 +570,7 @@ class Amqp10Tracker:
                 slot.incarnations += 1
                 channel.number, channel.incarnation = number, slot.incarnations
 
+    @cython.cfunc
     def _new(
         self,
         session: Session,
@@ -587,6 +605,7 @@ class Amqp10Tracker:
         channel.amqp10 = one
         return one
 
+    @cython.cfunc
     def _proved(
         self,
         session: Session,
@@ -619,6 +638,7 @@ class Amqp10Tracker:
             self._use(one, side, number)
         return one
 
+    @cython.cfunc
     def _end(
         self,
         session: Session,
@@ -646,6 +666,7 @@ class Amqp10Tracker:
                 slot.channel = None
             self._finish(channel)
 
+    @cython.cfunc
     def _finish(self, channel: Channel) -> None:
         """A session is over: what was said and not settled counts now."""
         one: Amqp10Session = channel.amqp10
@@ -670,6 +691,7 @@ class Amqp10Tracker:
         self.tracker.end_channel(channel)
         channel.amqp10 = None  # they know each other: else Python would have to look for both
 
+    @cython.cfunc
     def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""
         left: dict[Any, Any] = {}
@@ -684,6 +706,7 @@ class Amqp10Tracker:
             number = channel.closed_packet_number
             self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
+    @cython.cfunc
     def end(self, session: Session) -> None:
         """A connection is over."""
         slot: ChannelSlot
@@ -700,6 +723,7 @@ class Amqp10Tracker:
 
     # links
 
+    @cython.cfunc
     def _on_link(
         self,
         one: Amqp10Session,
@@ -748,6 +772,7 @@ class Amqp10Tracker:
         elif code == DETACH and link is not None:
             self._detach(one, link, frames, row, side, found)
 
+    @cython.cfunc
     def _block(self, one: Amqp10Session, frames: FrameRows, row: cython.longlong) -> None:
         """The broker stops a client on a session, as by connection.blocked, or lets it go on."""
         channel: Channel = one.channel
@@ -768,6 +793,7 @@ class Amqp10Tracker:
             end_block(session, ts_ns)
             self._tell_connection("sender-resumed", session, frames, row, {})
 
+    @cython.cfunc
     def _attach(
         self,
         one: Amqp10Session,
@@ -816,6 +842,7 @@ class Amqp10Tracker:
             self._count_consumer(one, link, 1)
         return link
 
+    @cython.cfunc
     def _count_consumer(self, one: Amqp10Session, link: Link, change: Any) -> None:
         """A link that a client may receive on was answered, or such a one is over."""
         address: Address = link.address
@@ -826,6 +853,7 @@ class Amqp10Tracker:
             said = (link.available, link.available_ns)
             self.census.consume(connection, address.queue, change, *said)
 
+    @cython.cfunc
     def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
         if self.links >= _MAX_LINKS:
@@ -839,6 +867,7 @@ class Amqp10Tracker:
             one.channel.consumers += 1
         return link
 
+    @cython.cfunc
     def _put_handle(
         self, one: Amqp10Session, link: Link, side: cython.int, handle: cython.longlong
     ) -> None:
@@ -850,6 +879,7 @@ class Amqp10Tracker:
         one.last_key = -1
         one.handles[side][handle] = link
 
+    @cython.cfunc
     def _proved_link(self, one: Amqp10Session, side: cython.int, found: Performative) -> Link:
         """A link whose attach was not seen, by a transfer of it; None where it would have been."""
         if one.channel.known and not one.channel.session.has_loss:
@@ -859,6 +889,7 @@ class Amqp10Tracker:
             self._put_handle(one, link, side, found.handle)
         return link
 
+    @cython.cfunc
     def _detach(
         self,
         one: Amqp10Session,
@@ -883,6 +914,7 @@ class Amqp10Tracker:
         if not link.attached:
             self._end_link(one, link)
 
+    @cython.cfunc
     def _end_link(self, one: Amqp10Session, link: Link) -> None:
         """A link is over."""
         channel: Channel = one.channel
@@ -900,6 +932,7 @@ class Amqp10Tracker:
         self.link_bytes -= link.weight
         self.tracker.end_link(link, channel)
 
+    @cython.cfunc
     def _tell(
         self,
         event: str,
@@ -936,6 +969,7 @@ class Amqp10Tracker:
         address.routing_key_code = self._code(words.routing_key, address.routing_key)
         return 0
 
+    @cython.exceptval(-2)
     def _code(self, vocabulary: Vocabulary, text: str | None) -> cython.int:
         """The code of a text in a vocabulary; -1 for None."""
         if text is None:
@@ -944,6 +978,7 @@ class Amqp10Tracker:
 
     # deliveries
 
+    @cython.cfunc
     def _transfer(
         self,
         one: Amqp10Session,
@@ -1018,6 +1053,7 @@ class Amqp10Tracker:
         if found.state and not presettled:
             self._note(entry, found, frames, row)
 
+    @cython.cfunc
     def _await(self, one: Amqp10Session, entry: PendingMessage, side: cython.int) -> None:
         """A delivery waits for its settlement."""
         settler: Settler = self.settler
@@ -1060,6 +1096,7 @@ class Amqp10Tracker:
         else:
             settler._count_unsettled(channel, entry)
 
+    @cython.cfunc
     def _forget(
         self, one: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
     ) -> None:
@@ -1086,6 +1123,7 @@ class Amqp10Tracker:
             link.unsettled -= 1
         return 0
 
+    @cython.cfunc
     def _leave(self, entry: PendingMessage, counted: cython.bint = True) -> None:
         """A delivery that was not settled is left so; what was said of it counts."""
         settler: Settler = self.settler
@@ -1102,11 +1140,13 @@ class Amqp10Tracker:
         open_end: cython.int = UNCONFIRMED if entry.kind == PUBLISH else UNSETTLED
         settler._close_row(entry, open_end if sure else -1)
 
+    @cython.exceptval(-1)
     def _is_sure(self, channel: Channel, losses: cython.int) -> cython.bint:
         """True if nothing that was said on a channel since it had so many losses is missing."""
         session: Session = channel.session
         return channel.losses == losses and not session.missing and session.server_seen
 
+    @cython.cfunc
     def _disposition(
         self,
         one: Amqp10Session,
@@ -1151,6 +1191,7 @@ class Amqp10Tracker:
             self.settler._close_row(entry, -1)
         waiting.pop_until(-1)
 
+    @cython.cfunc
     def _dispose(
         self,
         one: Amqp10Session,
@@ -1179,6 +1220,7 @@ class Amqp10Tracker:
         elif found.state and sure:
             self._note(entry, found, frames, row)
 
+    @cython.cfunc
     def _note(
         self, entry: PendingMessage, found: Performative, frames: FrameRows, row: cython.longlong
     ) -> None:
@@ -1216,6 +1258,7 @@ class Amqp10Tracker:
         said.undeliverable = found.undeliverable == 1
         return 1
 
+    @cython.cfunc
     def _settle(
         self,
         one: Amqp10Session,
@@ -1314,6 +1357,8 @@ class Amqp10Tracker:
 
     # rows of messages
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """The row of a delivery is there."""
         settler: Settler = self.settler
@@ -1386,6 +1431,7 @@ class Amqp10Tracker:
         if said is not None:
             said.address = text
 
+    @cython.cfunc
     def _address(self, text: str, sends: cython.bint) -> Address:
         """The address with a text that the client sends to, or receives from."""
         known: Address = self.addresses.get((text, sends))

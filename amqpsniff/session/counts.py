@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 MAX_NAMES = 20_000
 """Names counted exactly. A client that makes a routing key per order has millions, and few that
@@ -93,7 +92,7 @@ def add_sums(
     amounts: cython.longlong[::1],
     begin: cython.longlong,
     width: cython.longlong,
-) -> cython.int:
+) -> int:
     """Add the amount at each time, 1 where there are no amounts, to the sum of its step."""
     at: cython.Py_ssize_t
     counted: cython.bint = len(amounts) == 0
@@ -109,7 +108,7 @@ def add_levels(
     ended: cython.longlong[::1],
     begin: cython.longlong,
     width: cython.longlong,
-) -> cython.int:
+) -> int:
     """One more at each time of the first, one less at each of the second, both in order: the sum of
     each step, and how far it rises above where it begins.
     """
@@ -149,7 +148,7 @@ def add_delays(
     delays: cython.longlong[::1],
     begin: cython.longlong,
     width: cython.longlong,
-) -> cython.int:
+) -> int:
     """Count each delay, and by the step of its time and its size, twelve places to a doubling.
 
     `by_step` has an array of 32 bits for each step.
@@ -169,7 +168,8 @@ def add_delays(
     return 0
 
 
-def quantile_places(counts: IntView, fractions: Any) -> list[Any]:
+@cython.ccall
+def quantile_places(counts: cython.longlong[::1], fractions: Any) -> list[Any]:
     """The first place, for each fraction, up to which this share of all was counted.
 
     None without any. Every quantile that is shown is found here; histograms differ in what they
@@ -194,20 +194,23 @@ def quantile_places(counts: IntView, fractions: Any) -> list[Any]:
     return found
 
 
+@cython.cclass
 class Histogram:
     """Numbers, enough of them for quantiles: sizes, or times in ns."""
 
-    total: int
-    number: int
-    largest: int
+    total: cython.longlong
+    number: cython.longlong
+    largest: cython.longlong
 
-    counts: IntView
+    counts: cython.longlong[::1]
 
     def __init__(self) -> None:
         self.counts = array("q", bytes(8 * PLACES))
         self.total = self.number = 0
         self.largest = -1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def add(self, value: cython.longlong) -> cython.int:
         """Count a number; negative ones are unknown and not counted."""
         if value < 0:
@@ -260,23 +263,26 @@ class Histogram:
         return found
 
 
+@cython.cclass
 class LatencyHistogram:
     """Recent times in little memory, one of these a connection: quantiles are within 9 %.
 
     What `turn` was called for twice is forgotten, so they are those of one to two turns.
     """
 
-    number: int
-    number_before: int
+    number: cython.longlong
+    number_before: cython.longlong
 
-    now: IntView
-    before: IntView
+    now: cython.int[::1]
+    before: cython.int[::1]
 
     def __init__(self) -> None:
         self.now = array("i", bytes(4 * DELAY_PLACES))
         self.before = array("i", bytes(4 * DELAY_PLACES))
         self.number = self.number_before = 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def add(self, time_ns: cython.longlong) -> cython.int:
         """Count a time; what is below a microsecond counts as one."""
         value: cython.longlong = time_ns // 1000
@@ -328,13 +334,14 @@ def _value_at(place: Any) -> Any:
     return (EXACT_SIZES + (step << DROPPED_BITS)) << octave
 
 
+@cython.cclass
 class Rate:
     """Number of messages, in all and in the second with the most."""
 
-    messages: int
-    peak: int
-    last: int
-    run: int
+    messages: cython.longlong
+    peak: cython.longlong
+    last: cython.longlong
+    run: cython.longlong
 
     peak_second: Any
     seconds: dict[Any, Any]
@@ -345,6 +352,8 @@ class Rate:
         self.seconds = {}
         self.last = -1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def add(self, ts_ns: cython.longlong) -> cython.int:
         """Count a message at a time."""
         self.messages += 1
@@ -429,14 +438,15 @@ def amounts(counts: Any) -> Any:
     )
 
 
+@cython.cclass
 class ConnectionCounters:
     """Counters of one connection; the number of its virtual host, negative before a message."""
 
-    vhost: int
-    frames: int
-    channels: int
-    client_bytes: int
-    server_bytes: int
+    vhost: cython.longlong
+    frames: cython.longlong
+    channels: cython.longlong
+    client_bytes: cython.longlong
+    server_bytes: cython.longlong
 
     def __init__(self) -> None:
         self.vhost = -1
@@ -447,15 +457,16 @@ class ConnectionCounters:
         return self.frames, self.channels, self.client_bytes, self.server_bytes
 
 
+@cython.cclass
 class RouteCounter:
     """Messages and bytes that went each way."""
 
-    published: int
-    published_bytes: int
-    delivered: int
-    delivered_bytes: int
-    published_sized: int
-    delivered_sized: int
+    published: cython.longlong
+    published_bytes: cython.longlong
+    delivered: cython.longlong
+    delivered_bytes: cython.longlong
+    published_sized: cython.longlong
+    delivered_sized: cython.longlong
 
     def __init__(self) -> None:
         self.published = self.published_bytes = self.delivered = self.delivered_bytes = 0
@@ -498,6 +509,7 @@ class RouteCounter:
         )
 
 
+@cython.cclass
 class RouteCounters:
     """A `RouteCounter` for each of many numbers, of which the same few mostly come again.
 
@@ -505,7 +517,7 @@ class RouteCounters:
     """
 
     by_number: dict[Any, Any]
-    recent_numbers: IntView
+    recent_numbers: cython.longlong[::1]
     recent: list[Any]
 
     def __init__(self) -> None:
@@ -516,6 +528,7 @@ class RouteCounters:
     def __len__(self) -> Any:
         return len(self.by_number)
 
+    @cython.cfunc
     def of(self, number: cython.longlong) -> RouteCounter:
         """The counter of a number, 0 or more; made when it is new."""
         place: cython.Py_ssize_t = (number ^ (number >> 24) * 37 ^ (number >> 48) * 101) & (

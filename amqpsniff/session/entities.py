@@ -41,12 +41,12 @@ class LastSent:
     the first `_FIRST` others, which saves memory; `others` is None before there are more.
     """
 
-    last: int
-    publish: int
-    ack: int
+    last: cython.longlong
+    publish: cython.longlong
+    ack: cython.longlong
 
-    methods: list[int]
-    numbers: list[int]
+    methods: cython.short[4]
+    numbers: cython.longlong[4]
     others: dict[Any, Any]
 
     def __init__(self) -> None:
@@ -76,6 +76,7 @@ class LastSent:
             self.others[_NAMES[method]] = number
         return 0
 
+    @cython.ccall
     def packet(self, method: str | None) -> Any:
         """The packet of the last frame with a method, by its name; of any with None."""
         place: cython.int
@@ -126,22 +127,22 @@ class PendingMessage:
     """
 
     rows: MessageRows
-    number: int
-    packet_number: int
-    ts_ns: int
-    outcome_number: int
-    outcome_ns: int
-    mark: int
-    body_mark: int
-    row: int
-    losses: int
-    outcome: int
-    kind: int
-    wants: int
-    held: int
-    open_row: int
-    ended: int
-    may_return: int
+    number: cython.longlong
+    packet_number: cython.longlong
+    ts_ns: cython.longlong
+    outcome_number: cython.longlong
+    outcome_ns: cython.longlong
+    mark: cython.longlong
+    body_mark: cython.longlong
+    row: cython.int
+    losses: cython.int
+    outcome: cython.schar
+    kind: cython.schar
+    wants: cython.schar
+    held: cython.schar
+    open_row: cython.schar
+    ended: cython.schar
+    may_return: cython.schar
     consumer: Consumer
     channel: Channel
     route: tuple[Any, ...]
@@ -153,6 +154,7 @@ class PendingMessage:
         wants = held = open_row = ended = may_return = False
 
 
+@cython.cfunc
 def pending_message(
     channel: Channel, kind: cython.int, number: cython.longlong, ts_ns: cython.longlong
 ) -> PendingMessage:
@@ -176,6 +178,8 @@ MAX_ANSWERED = 1_024
 answered would keep all after it."""
 
 
+@cython.final
+@cython.cclass
 class Ledger:
     """Entries of one channel that wait for an answer, by number; `waiting` counts them.
 
@@ -187,12 +191,12 @@ class Ledger:
     had nothing.
     """
 
-    head: int
-    end: int
-    waiting: int
-    last: int
-    disorder: int
-    max_answered: int
+    head: cython.longlong
+    end: cython.longlong
+    waiting: cython.longlong
+    last: cython.longlong
+    disorder: cython.longlong
+    max_answered: cython.longlong
     shared: cython.bint
 
     entries: dict[Any, Any]
@@ -208,6 +212,7 @@ class Ledger:
         self.last = -1
         self.disorder = 0
 
+    @cython.cfunc
     def add(self, entry: PendingMessage) -> PendingMessage:
         """Enter an entry; gives the one that had its number, or None."""
         before: PendingMessage = None
@@ -238,6 +243,7 @@ class Ledger:
             self.head, self.end = 0, len(self.order)
         return before
 
+    @cython.ccall
     def find(self, number: cython.longlong) -> PendingMessage:
         """The entry with this number, or None."""
         entry: PendingMessage
@@ -264,6 +270,7 @@ class Ledger:
             place = (low + high) >> 1
         return None
 
+    @cython.cfunc
     def pop(self, number: cython.longlong) -> PendingMessage:
         """Take out the entry with this number, or None."""
         found: PendingMessage = self.find(number)
@@ -277,6 +284,7 @@ class Ledger:
             self.head += 1
         return found
 
+    @cython.cfunc
     def pop_until(self, number: cython.longlong) -> list[Any]:
         """Take out every entry up to a number, all of them for a negative one, as a list."""
         entry: PendingMessage
@@ -351,16 +359,17 @@ gets its own before the first entry. That saves 1 kB for a connection on which n
 _NO_ENTRIES.shared = True
 
 
+@cython.cclass
 class Consumer:
     """A consumer of a channel: its queue and whether it acknowledges; None if unknown."""
 
     no_ack: Any
     prefetch: Any
-    delivered: int
-    unsettled: int
-    unsettled_max: int
-    batch: int
-    code: int
+    delivered: cython.longlong
+    unsettled: cython.longlong
+    unsettled_max: cython.longlong
+    batch: cython.longlong
+    code: cython.int
 
     tag: str
     queue: str
@@ -376,6 +385,7 @@ class Consumer:
         self.batch = self.code = -1
 
 
+@cython.cclass
 class Closeable:
     """The end of a connection or channel.
 
@@ -407,6 +417,7 @@ class Closeable:
         return self.close and self.close[2]
 
 
+@cython.cclass
 class QueueTimes:
     """Times that deliveries of a channel were in their queue, where their publish is known.
 
@@ -417,18 +428,18 @@ class QueueTimes:
     time and wait of the last one.
     """
 
-    queued: int
-    queued_long: int
-    queued_ns: int
-    queued_ns_max: int
-    long_number: int
-    long_ns: int
-    fresh: int
-    fresh_number: int
-    fresh_ns: int
-    fresh_wait_ns: int
-    latest_ns: int
-    latest_wait_ns: int
+    queued: cython.longlong
+    queued_long: cython.longlong
+    queued_ns: cython.longlong
+    queued_ns_max: cython.longlong
+    long_number: cython.longlong
+    long_ns: cython.longlong
+    fresh: cython.longlong
+    fresh_number: cython.longlong
+    fresh_ns: cython.longlong
+    fresh_wait_ns: cython.longlong
+    latest_ns: cython.longlong
+    latest_wait_ns: cython.longlong
 
     longest: tuple[Any, ...]
 
@@ -459,6 +470,7 @@ class QueueTimes:
         return True
 
 
+@cython.cclass
 class MessageTimes(QueueTimes):
     """Times and numbers of messages of a channel, which very many channels have none of.
 
@@ -477,52 +489,52 @@ class MessageTimes(QueueTimes):
     else -1.
     """
 
-    confirmed: int
-    bounds: int
-    returned: int
-    unconfirmed_max: int
-    maybe_confirmed_to: int
-    maybe_returned_to: int
-    unknown_confirm_number: int
-    first_tag: int
-    repeats: int
-    last_repeat: int
-    first_logged: int
-    waits: int
-    wait_ns: int
-    wait_ns_min: int
-    most_number: int
-    slow_confirm_number: int
-    slow_ack_number: int
-    most_ns: int
-    slow_confirm_ns: int
-    slow_ack_ns: int
-    confirm_ns: int
-    confirm_ns_max: int
-    ack_ns: int
-    ack_ns_max: int
-    pauses: int
-    pause_ns: int
-    pause_number: int
-    pause_began_ns: int
-    publish_bytes: int
-    deliver_bytes: int
-    acks: int
-    multiple_acks: int
-    requeued: int
-    discarded: int
-    rejected: int
-    redelivered: int
-    gets: int
-    commits: int
-    waited_publishes: int
-    first_publish_ns: int
-    last_publish_ns: int
-    first_publish_number: int
-    last_publish_number: int
-    first_delivery_ns: int
-    last_delivery_ns: int
-    last_ack_ns: int
+    confirmed: cython.longlong
+    bounds: cython.longlong
+    returned: cython.longlong
+    unconfirmed_max: cython.longlong
+    maybe_confirmed_to: cython.longlong
+    maybe_returned_to: cython.longlong
+    unknown_confirm_number: cython.longlong
+    first_tag: cython.longlong
+    repeats: cython.longlong
+    last_repeat: cython.longlong
+    first_logged: cython.longlong
+    waits: cython.longlong
+    wait_ns: cython.longlong
+    wait_ns_min: cython.longlong
+    most_number: cython.longlong
+    slow_confirm_number: cython.longlong
+    slow_ack_number: cython.longlong
+    most_ns: cython.longlong
+    slow_confirm_ns: cython.longlong
+    slow_ack_ns: cython.longlong
+    confirm_ns: cython.longlong
+    confirm_ns_max: cython.longlong
+    ack_ns: cython.longlong
+    ack_ns_max: cython.longlong
+    pauses: cython.longlong
+    pause_ns: cython.longlong
+    pause_number: cython.longlong
+    pause_began_ns: cython.longlong
+    publish_bytes: cython.longlong
+    deliver_bytes: cython.longlong
+    acks: cython.longlong
+    multiple_acks: cython.longlong
+    requeued: cython.longlong
+    discarded: cython.longlong
+    rejected: cython.longlong
+    redelivered: cython.longlong
+    gets: cython.longlong
+    commits: cython.longlong
+    waited_publishes: cython.longlong
+    first_publish_ns: cython.longlong
+    last_publish_ns: cython.longlong
+    first_publish_number: cython.longlong
+    last_publish_number: cython.longlong
+    first_delivery_ns: cython.longlong
+    last_delivery_ns: cython.longlong
+    last_ack_ns: cython.longlong
 
     def __init__(self) -> None:
         QueueTimes.__init__(self)
@@ -547,6 +559,7 @@ _NO_TIMES = cython.declare(MessageTimes, MessageTimes())
 """The times of channels without any: shared and never written to."""
 
 
+@cython.cclass
 class Channel(Closeable):
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
@@ -573,33 +586,33 @@ class Channel(Closeable):
     stands for, else None.
     """
 
-    number: int
-    incarnation: int
+    number: cython.int
+    incarnation: cython.int
     known: cython.bint
     numbering: cython.bint
     numbered: cython.bint
     in_transaction: cython.bint
     broker_discards: cython.bint
-    published: int
-    delivered: int
-    acknowledged: int
-    unsettled: int
-    unsettled_max: int
-    unconfirmed: int
-    consumers: int
-    next_number: int
-    maybe_settled_to: int
-    publish_before_loss: int
-    last_tag: int
-    tag_before_loss: int
-    losses: int
-    recent_consumer_code: int
-    recent_consumer_batch: int
+    published: cython.longlong
+    delivered: cython.longlong
+    acknowledged: cython.longlong
+    unsettled: cython.longlong
+    unsettled_max: cython.longlong
+    unconfirmed: cython.longlong
+    consumers: cython.longlong
+    next_number: cython.longlong
+    maybe_settled_to: cython.longlong
+    publish_before_loss: cython.longlong
+    last_tag: cython.longlong
+    tag_before_loss: cython.longlong
+    losses: cython.int
+    recent_consumer_code: cython.int
+    recent_consumer_batch: cython.longlong
     publishes_uncertain: cython.bint
     deliveries_uncertain: cython.bint
-    uncommitted_start: int
-    opened_number: int
-    opened_ns: int
+    uncommitted_start: cython.longlong
+    opened_number: cython.longlong
+    opened_ns: cython.longlong
 
     session: Session
     slot: ChannelSlot
@@ -670,6 +683,7 @@ class Channel(Closeable):
         """Time of that packet; None where it has none."""
         return None if self.opened_ns == NULL else self.opened_ns
 
+    @cython.cfunc
     def own_times(self) -> MessageTimes:
         """The times, to be written to."""
         if self.times is _NO_TIMES:
@@ -723,6 +737,7 @@ class Channel(Closeable):
         )
 
 
+@cython.cclass
 class ChannelSlot:
     """A channel number of a connection: its state, and requests that wait for replies.
 
@@ -735,12 +750,12 @@ class ChannelSlot:
     None.
     """
 
-    number: int
-    incarnations: int
-    key: int
-    state_code: int
-    no_reply_expected: int
-    used_since_loss: int
+    number: cython.int
+    incarnations: cython.int
+    key: cython.int
+    state_code: cython.schar
+    no_reply_expected: cython.schar
+    used_since_loss: cython.schar
 
     older: ChannelSlot
     channel: Channel
@@ -786,6 +801,7 @@ def capture_at(first: Any, changes: Any, ts_ns: Any) -> Any:
     return changes[at - 1][1] if at else first
 
 
+@cython.cclass
 class Session(Closeable):
     """A connection as its peers mean it; `number` counts them.
 
@@ -814,31 +830,31 @@ class Session(Closeable):
     connection: Any
     capture: Any
     captures: list[Any]
-    number: int
+    number: cython.longlong
     has_loss: cython.bint
     server_seen: cython.bint
-    pending_rpcs: int
-    frames: int
-    traced_published: int
-    traced_delivered: int
-    untraced_published: int
-    looked: int
-    last_client_ns: int
-    last_server_ns: int
-    silence_client_ns: int
-    silence_server_ns: int
-    opening_client_ns: int
-    opening_server_ns: int
+    pending_rpcs: cython.longlong
+    frames: cython.longlong
+    traced_published: cython.longlong
+    traced_delivered: cython.longlong
+    untraced_published: cython.longlong
+    looked: cython.longlong
+    last_client_ns: cython.longlong
+    last_server_ns: cython.longlong
+    silence_client_ns: cython.longlong
+    silence_server_ns: cython.longlong
+    opening_client_ns: cython.longlong
+    opening_server_ns: cython.longlong
     over: cython.bint
-    state_code: int
-    no_reply_expected: int
-    missing: int
-    channels_opened: int
-    published: int
-    delivered: int
-    acknowledged: int
-    publish_bytes: int
-    deliver_bytes: int
+    state_code: cython.schar
+    no_reply_expected: cython.schar
+    missing: cython.schar
+    channels_opened: cython.longlong
+    published: cython.longlong
+    delivered: cython.longlong
+    acknowledged: cython.longlong
+    publish_bytes: cython.longlong
+    deliver_bytes: cython.longlong
 
     handshake: dict[Any, Any]
     memory: dict[Any, Any]
@@ -850,7 +866,7 @@ class Session(Closeable):
     last: ChannelSlot
     newest: ChannelSlot
     by_key: dict[Any, Any]
-    slot_count: int
+    slot_count: cython.int
     blocking: str
     close_packet_number: Any
     close_ns: Any
@@ -861,7 +877,7 @@ class Session(Closeable):
     lost_at: tuple[Any, ...]
     bulky: tuple[Any, ...]
     routes: Routes
-    steps: list[int]
+    steps: cython.longlong[12]
 
     def __init__(self, connection: Any, capture: Any, number: Any) -> None:
         self.connection = connection
@@ -909,10 +925,12 @@ class Session(Closeable):
             self.captures.append((ts_ns, capture))
         return 0
 
+    @cython.ccall
     def capture_at(self, ts_ns: Any) -> Any:
         """The capture that its packet of a time is in."""
         return capture_at(self.capture, self.captures, ts_ns)
 
+    @cython.ccall
     def slot(self, key: cython.int) -> ChannelSlot:
         """The slot of a channel number, None before it was used."""
         slot: ChannelSlot = self.newest
@@ -932,6 +950,7 @@ class Session(Closeable):
             self.by_key = {one.key: one for one in self.slots()}
         return 0
 
+    @cython.ccall
     def slots(self) -> Any:
         """All channel slots in the order in which they were first used."""
         if self.by_key is not None:
@@ -949,6 +968,8 @@ class Session(Closeable):
         pair = self.steps[place], self.steps[place + 1]
         return tuple(None if one == NULL else one for one in pair)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def take_handshake(self, method: Any, known: Any) -> cython.int:
         """Keep the `HandshakeArguments` of a method."""
         if not self.handshake:
@@ -983,6 +1004,7 @@ class Session(Closeable):
         lived = conversation.ended_ns - conversation.start_ns
         return conversation.ended_by == client and conversation.start_ns > 0 and lived < SHORT_NS
 
+    @cython.cfunc
     def drain_used(self, side: cython.int) -> list[Any]:
         """The channel slots that were used since frames of a side were lost last."""
         slot: ChannelSlot
@@ -1009,6 +1031,7 @@ class Session(Closeable):
                 self.used_since_loss[side].append(slot)
         return 0
 
+    @cython.ccall
     def holder(self, tag: cython.longlong, but: Channel | None) -> Channel:
         """The first channel, `but` that one, where a delivery with a tag is outstanding.
 

@@ -25,6 +25,7 @@ ORDER = ["ts_ns", "capture", "number"]
 _LAST = cython.declare(cython.longlong, 2**63 - 1)
 
 
+@cython.cclass
 class EventLog:
     """Writes rows.
 
@@ -38,16 +39,16 @@ class EventLog:
     `ROWS` or fewer.
     """
 
-    seed: int
+    seed: cython.ulonglong
     give: Any
     over: cython.bint
-    count: int
-    rows: int
-    most: int
-    last_ns: int
-    last_capture: int
-    last_number: int
-    recent_code: int
+    count: cython.longlong
+    rows: cython.longlong
+    most: cython.longlong
+    last_ns: cython.longlong
+    last_capture: cython.longlong
+    last_number: cython.longlong
+    recent_code: cython.longlong
 
     captures: list[Any]
     codes: dict[Any, Any]
@@ -72,6 +73,8 @@ class EventLog:
             column.reserve(ROWS)
             setattr(self, name, column)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def at(self, capture: Any, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """Set the packet that brings about the next rows, or the time alone (`capture` None).
 
@@ -85,6 +88,7 @@ class EventLog:
         self.last_ns, self.last_capture, self.last_number = ts_ns, code, number
         return 0
 
+    @cython.exceptval(-2)
     def code_of(self, capture: Any) -> cython.longlong:
         """The index of a capture in `captures`, which it is put in; negative for None."""
         if capture is not self.recent:
@@ -105,6 +109,7 @@ class EventLog:
         self.last_number = begun
         return 0
 
+    @cython.ccall
     def finish(self) -> None:
         """Give away what is there."""
         if self.rows:

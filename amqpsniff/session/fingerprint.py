@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.columns import Texts, Vocabulary
     from amqpsniff.decode.rows import MessageRows
 
@@ -48,13 +47,18 @@ _URN_BYTES = cython.declare(cython.longlong, 45)
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 
 
+@cython.ccall
+@cython.exceptval(1)
 def mixed(hash_: cython.ulonglong, more: cython.ulonglong) -> cython.ulonglong:
     """A hash of a hash and one more number."""
     h: cython.ulonglong = ((hash_ ^ more) * _MULTIPLIER) & _MASK64
     return h ^ (h >> 29)
 
 
-def _end_of_string(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+@cython.cfunc
+def _end_of_string(
+    octets: cython.uchar[::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
     """The place of the closing quote of the string that begins at `at`."""
     at += 1
     while at < end and octets[at] != 0x22:
@@ -62,6 +66,7 @@ def _end_of_string(octets: ByteView, at: cython.longlong, end: cython.longlong) 
     return at
 
 
+@cython.cclass
 class Fingerprinter:
     """Computes the hashes of message rows.
 
@@ -77,11 +82,11 @@ class Fingerprinter:
     streamed: cython.bint
     timestamped: cython.bint
     own: cython.bint
-    seed: int
-    exchange: int
-    routing_key: int
-    expiration: int
-    correlation: int
+    seed: cython.ulonglong
+    exchange: cython.ulonglong
+    routing_key: cython.ulonglong
+    expiration: cython.ulonglong
+    correlation: cython.ulonglong
 
     reader: ByteReader
 
@@ -96,6 +101,7 @@ class Fingerprinter:
         self.expiration = 0
         self.timestamped = False
 
+    @cython.exceptval(1)
     def of(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of a message's size and properties."""
         words: Vocabularies = messages.vocabularies
@@ -124,6 +130,7 @@ class Fingerprinter:
         h = mixed(h, self.id_of(messages.message_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
+    @cython.exceptval(1)
     def bare(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of what a broker hands on of a message of AMQP 1.0 (§3.2): its bare sections."""
         words: Vocabularies = messages.vocabularies
@@ -137,6 +144,7 @@ class Fingerprinter:
         h = mixed(h, self.id_of(messages.correlation_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
+    @cython.exceptval(1)
     def identity(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of message-id and correlation-id, 0 without a message-id."""
         if not messages.message_id.has(row):
@@ -144,6 +152,7 @@ class Fingerprinter:
         h: cython.ulonglong = self.id_of(messages.message_id, row)
         return mixed(h, self.id_of(messages.correlation_id, row)) or 1
 
+    @cython.exceptval(1)
     def id_of(self, column: Texts, row: cython.longlong) -> cython.ulonglong:
         """The hash of a message-id or correlation-id.
 
@@ -160,6 +169,7 @@ class Fingerprinter:
                 size -= _PREFIX_BYTES
         return self.reader.hash_with(self.seed, start, size)
 
+    @cython.exceptval(1)
     def word(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of the text of a code."""
         if self.own or code < 0:
@@ -168,6 +178,7 @@ class Fingerprinter:
         self.reader.read_from(vocabulary.octets)
         return self.reader.hash_with(self.seed, start, vocabulary.ends[code + 1] - start)
 
+    @cython.exceptval(1)
     def text(self, column: Texts, row: cython.longlong) -> cython.ulonglong:
         """The hash of a text of a row, the same as `word` gives for it."""
         if row >= column.rows or not column.valid[row]:
@@ -176,17 +187,21 @@ class Fingerprinter:
         start: cython.longlong = column.offsets[row]
         return self.reader.hash_with(self.seed, start, column.offsets[row + 1] - start)
 
+    @cython.ccall
+    @cython.exceptval(1)
     def octets(self, octets: bytes) -> cython.ulonglong:
         """The hash of a text, the same as `word` gives for it."""
         self.reader.read_from(octets)
         return self.reader.hash_with(self.seed, 0, len(octets))
 
+    @cython.exceptval(1)
     def _reply_to(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of `reply_to`, the same for every address of direct replies."""
         if code >= 0 and is_direct(vocabulary, code):
             return self.octets(_DIRECT)
         return self.word(vocabulary, code)
 
+    @cython.exceptval(1)
     def _headers(self, column: Texts, row: cython.longlong) -> cython.ulonglong:
         """The hash of the headers that client and broker hand on."""
         self.died = False
@@ -204,8 +219,9 @@ class Fingerprinter:
             self._learn(column.bytes_of(row))
         return h
 
+    @cython.exceptval(1)
     def _members(
-        self, octets: ByteView, start: cython.longlong, end: cython.longlong
+        self, octets: cython.uchar[::1], start: cython.longlong, end: cython.longlong
     ) -> cython.ulonglong:
         """The hash of the members of a JSON object in any order, without those of `ADDED`."""
         total: cython.ulonglong = 0
@@ -233,7 +249,7 @@ class Fingerprinter:
         return (total & _MASK64) or _NOTHING
 
     def _is_added(
-        self, octets: ByteView, start: cython.longlong, end: cython.longlong
+        self, octets: cython.uchar[::1], start: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """True if a member of a JSON object has a name of `ADDED`."""
         first: cython.int = octets[start + 1]
@@ -266,6 +282,7 @@ class Fingerprinter:
         return 0
 
 
+@cython.exceptval(1)
 def coded(vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
     """The hash of the text of a code, with the seed of this process."""
     if code < 0:

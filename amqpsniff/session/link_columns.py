@@ -34,6 +34,7 @@ def id_text(number: Any) -> Any:
     return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
+@cython.cclass
 class LinkColumns(SideColumns):
     """Links of the rows of one batch of messages; null where there are none."""
 

@@ -1,4 +1,4 @@
-# Written by `python -m tests.house.constants`.
+# Written by `python -m tests.house.declarations`.
 cdef extern from *:
     const int PUBLISH "1"
     const int IDENTIFIED "2"

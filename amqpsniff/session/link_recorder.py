@@ -54,7 +54,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.decode.rows import MessageRows
 
 MAX_EXPIRATION_DIGITS = 12
@@ -68,12 +67,13 @@ _UNKNOWN_VHOST = cython.declare(cython.ulonglong, UNKNOWN_VHOST)
 _SLASH = b"/"
 
 
+@cython.cclass
 class Origin:
     """A connection of a batch: what its rows have in common."""
 
-    connection_id: int
-    number: int
-    vhost: int
+    connection_id: cython.longlong
+    number: cython.longlong
+    vhost: cython.ulonglong
 
     session: Session
 
@@ -84,6 +84,7 @@ class Origin:
         self.number = -1 if session is None else session.number
 
 
+@cython.cclass
 class LinkRecorder:
     """Links the rows of messages, or writes down what links need to know of them.
 
@@ -100,7 +101,7 @@ class LinkRecorder:
     origins: dict[Any, Any]
     rows: MessageRows
     asking: set[Any]
-    kinds: ByteView
+    kinds: cython.const[cython.uchar][::1]
 
     def __init__(self, memory: Any = None, written: Any = None) -> None:
         self.linker = Linker(memory)
@@ -117,6 +118,8 @@ class LinkRecorder:
         """Number of times that each limit was reached."""
         return self.linker.hits
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def observe(
         self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.int:
@@ -164,11 +167,13 @@ class LinkRecorder:
             found.replies(row, one.request_number, one.request_id, one.request_ns, one.reply_late)
         return 0
 
+    @cython.ccall
     def close(self, session: Session) -> Any:
         """A connection was closed or reset, or went on after a reset."""
         if self.written is not None and session.number in self.asking:
             self.written.close(session.number, closed_at(session), False)
 
+    @cython.ccall
     def end(self, session: Session) -> Any:
         """A connection is over."""
         if self.written is None:
@@ -315,6 +320,7 @@ class LinkRecorder:
                     one.answers = self.fingerprinter.octets(answers.encode())
         return 0
 
+    @cython.exceptval(1)
     def _make_any(
         self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.ulonglong:
@@ -377,6 +383,7 @@ class LinkRecorder:
 
     # where messages are
 
+    @cython.cfunc
     def _origin(
         self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> Origin:
@@ -392,6 +399,7 @@ class LinkRecorder:
             origin.vhost = self._vhost(origin.session)
         return origin
 
+    @cython.exceptval(1)
     def _vhost(self, session: Session) -> cython.ulonglong:
         """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not known."""
         if session is not None and session.connection.is_amqp10:
@@ -405,6 +413,8 @@ class LinkRecorder:
         )
 
 
+@cython.cfunc
+@cython.exceptval(1)
 def _sized(
     identity: cython.ulonglong, messages: MessageRows, row: cython.longlong
 ) -> cython.ulonglong:

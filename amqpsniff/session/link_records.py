@@ -38,6 +38,7 @@ the id of a request and of the one that is answered, where a framework keeps the
 bodies; 0 for none. A message of 1.0 has no line, and an address for a routing key."""
 
 
+@cython.cclass
 class LinkRecord:
     """A message; used again for the next one.
 
@@ -47,36 +48,36 @@ class LinkRecord:
     null where they are not known.
     """
 
-    asks: int
-    answers: int
+    asks: cython.ulonglong
+    answers: cython.ulonglong
 
     session: Session
-    flags: int
-    connection: int
-    channel: int
-    packet_number: int
-    sent_ns: int
-    connection_id: int
-    vhost: int
-    line: int
-    other: int
-    routing_key: int
-    queue: int
-    correlation: int
-    reply_to: int
-    identity: int
-    deadline: int
+    flags: cython.longlong
+    connection: cython.longlong
+    channel: cython.longlong
+    packet_number: cython.longlong
+    sent_ns: cython.longlong
+    connection_id: cython.longlong
+    vhost: cython.ulonglong
+    line: cython.ulonglong
+    other: cython.ulonglong
+    routing_key: cython.ulonglong
+    queue: cython.ulonglong
+    correlation: cython.ulonglong
+    reply_to: cython.ulonglong
+    identity: cython.ulonglong
+    deadline: cython.longlong
     published: cython.bint
     replies: cython.bint
     reply_late: cython.bint
-    published_number: int
-    published_id: int
-    published_ns: int
-    delivery_number: int
-    request_number: int
-    request_id: int
-    request_ns: int
-    link_confidence: int
+    published_number: cython.longlong
+    published_id: cython.longlong
+    published_ns: cython.longlong
+    delivery_number: cython.longlong
+    request_number: cython.longlong
+    request_id: cython.longlong
+    request_ns: cython.longlong
+    link_confidence: cython.int
 
     def __init__(self) -> None:
         self.session = None
@@ -99,10 +100,11 @@ LOG_NUMBERS = ["message", *NUMBERS]
 """Columns of integers: `message` is the ordinal of a message among those of its reader."""
 
 
+@cython.cclass
 class LinkLog(EventLog):
     """Writes them down; `messages` counts the messages so far, linkable or not."""
 
-    messages: int
+    messages: cython.longlong
     asks: Integers
     answers: Integers
 
@@ -127,6 +129,8 @@ class LinkLog(EventLog):
         EventLog.__init__(self, seed, give, LOG_NUMBERS)
         self.messages = 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def write(self, one: LinkRecord) -> cython.int:
         """A message that can be linked."""
         row: cython.longlong = self.put_order()
@@ -150,6 +154,7 @@ class LinkLog(EventLog):
         self.answers.values[row] = _signed(one.answers)
         return self.end_row()
 
+    @cython.ccall
     def close(self, connection: cython.longlong, close_ns: Any, over: cython.bint) -> None:
         """A connection that asked for a reply was closed (None: it was not), or is over."""
         one: LinkRecord = LinkRecord()
@@ -159,6 +164,7 @@ class LinkLog(EventLog):
         self.write(one)
 
 
+@cython.cfunc
 def _signed(number: cython.ulonglong) -> cython.longlong:
     """A hash as a signed number."""
     if cython.compiled:

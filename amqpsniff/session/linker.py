@@ -68,13 +68,14 @@ UNKNOWN_VHOST = 0
 """Stands for an unknown virtual host."""
 
 
+@cython.cclass
 class Linker:
     """Links messages; `hits` counts by name what was forgotten because of a limit."""
 
     memory: Any
     unknown: cython.bint
     any_vhost: cython.bint
-    last_vhost: int
+    last_vhost: cython.ulonglong
 
     lines: PublishIndex
     identities: PublishIndex
@@ -100,6 +101,8 @@ class Linker:
             | ({"calls": self.requests.hits} if self.requests.hits else {})
         )
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def link(self, one: LinkRecord) -> cython.int:
         """Find out what the next message belongs to."""
         one.clear()
@@ -183,6 +186,7 @@ class Linker:
             self._bring(one, index, publish)
         return 0
 
+    @cython.exceptval(-2)
     def _line(
         self, index: PublishIndex, h: cython.ulonglong, vhost: cython.ulonglong
     ) -> cython.longlong:
@@ -223,6 +227,7 @@ class Linker:
 
     # requests and replies
 
+    @cython.cfunc
     def _ask(self, one: LinkRecord) -> RpcRequest:
         """Remember a request."""
         call: RpcRequest = RpcRequest(
@@ -244,6 +249,7 @@ class Linker:
             self.requests.wait(call, by_pack)
         return call
 
+    @cython.cfunc
     def _waiting(
         self, h: cython.ulonglong, vhost: cython.ulonglong, delivered: cython.bint
     ) -> RpcRequest:
@@ -261,6 +267,7 @@ class Linker:
                 return call
         return None
 
+    @cython.cfunc
     def _reply(self, one: LinkRecord) -> RpcRequest:
         """The request that a publish answers, or None."""
         call: RpcRequest = None
@@ -293,6 +300,7 @@ class Linker:
         call.delivered = True
         return self._say_reply(one, call)
 
+    @cython.cfunc
     def _unseen(self, one: LinkRecord) -> RpcRequest:
         """The request that a delivery answers whose publish was not captured."""
         call: RpcRequest = None
@@ -315,6 +323,8 @@ class Linker:
         return 0
 
 
+@cython.cfunc
+@cython.exceptval(1)
 def _on_channel(one: LinkRecord) -> cython.ulonglong:
     """The hash that stands for direct replies to a message's channel."""
     return mixed(mixed(_REPLY, one.connection & _MASK64), one.channel & _MASK64)
@@ -336,10 +346,11 @@ FOUND = (
 _CONNECTION_BITS = cython.declare(cython.int, 40)
 
 
+@cython.cclass
 class DistributedLinker:
     """Links what it is fed; `rows` links are in the columns of `FOUND`, until the next `feed`."""
 
-    rows: int
+    rows: cython.longlong
 
     linker: Linker
     one: LinkRecord
@@ -367,6 +378,8 @@ class DistributedLinker:
         """How often each limit was reached."""
         return self.linker.hits
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def feed(self, columns: dict[Any, Any], count: cython.longlong) -> cython.int:
         """Go over the next `count` messages: `columns` are buffers of `COLUMNS`."""
         tasks: cython.longlong[::1] = columns["task"]
@@ -465,6 +478,8 @@ class DistributedLinker:
         return 0
 
 
+@cython.cfunc
+@cython.exceptval(1)
 def _unsigned(number: cython.longlong) -> cython.ulonglong:
     """A hash that was written as a signed number."""
     if cython.compiled:

@@ -55,6 +55,7 @@ def ahead(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
     return found - _MASK - 1 if found >= _HALF else found
 
 
+@cython.cclass
 class Address:
     """An address as it was sent, and what of RabbitMQ it names: texts, None where it names none.
 
@@ -66,10 +67,10 @@ class Address:
 
     deprecated: cython.bint
     claims: cython.bint
-    batch: int
-    exchange_code: int
-    routing_key_code: int
-    queue_code: int
+    batch: cython.longlong
+    exchange_code: cython.int
+    routing_key_code: cython.int
+    queue_code: cython.int
 
     text: str
     exchange: str
@@ -107,6 +108,7 @@ class Address:
             self.exchange, self.routing_key, self.queue = "", self.queue, None
 
 
+@cython.cclass
 class Allowance:
     """Room that the other side gave a sender: deliveries of a link, or transfers of a session.
 
@@ -119,24 +121,24 @@ class Allowance:
     it is used.
     """
 
-    used: int
-    limit: int
-    least: int
-    most: int
-    granted: int
-    waits: int
-    waited_ns: int
-    longest_ns: int
-    over: int
-    empty_ns: int
-    refilled_ns: int
-    waiting_ns: int
-    last_ns: int
-    empty_number: int
-    longest_number: int
-    since_ns: int
-    former: int
-    lowered_ns: int
+    used: cython.longlong
+    limit: cython.longlong
+    least: cython.longlong
+    most: cython.longlong
+    granted: cython.longlong
+    waits: cython.longlong
+    waited_ns: cython.longlong
+    longest_ns: cython.longlong
+    over: cython.longlong
+    empty_ns: cython.longlong
+    refilled_ns: cython.longlong
+    waiting_ns: cython.longlong
+    last_ns: cython.longlong
+    empty_number: cython.longlong
+    longest_number: cython.longlong
+    since_ns: cython.longlong
+    former: cython.longlong
+    lowered_ns: cython.longlong
 
     def __init__(self) -> None:
         self.used = self.limit = self.least = self.most = self.former = -1
@@ -156,6 +158,8 @@ class Allowance:
                 self.granted += left
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def left(self) -> cython.longlong:
         """The room that is left; -1 if unknown."""
         if self.used < 0 or self.limit < 0:
@@ -243,6 +247,7 @@ class Allowance:
         return not known or ts_ns - self.lowered_ns <= _UNDER_WAY
 
 
+@cython.cclass
 class Link(Consumer):
     """A link, in the place of a consumer: its name, the side that sends (`sender`), where that is
     from or to, and its counts.
@@ -256,40 +261,40 @@ class Link(Consumer):
     for none.
     """
 
-    sender: int
-    attached: int
-    answered: int
-    first_side: int
+    sender: cython.int
+    attached: cython.int
+    answered: cython.int
+    first_side: cython.int
     refused: cython.bint
     coordinator: cython.bint
-    client_handle: int
-    server_handle: int
-    attached_number: int
-    detached_number: int
-    attached_ns: int
-    answered_ns: int
-    detached_ns: int
-    limit_bytes: int
-    weight: int
-    deliveries: int
-    bytes: int
-    flows: int
-    drains: int
-    accepted: int
-    rejected: int
-    released: int
-    modified: int
-    presettled: int
-    aborted: int
-    largest: int
-    promised: int
-    available: int
-    available_ns: int
-    oldest_number: int
-    first_number: int
-    settled_ns: int
-    first_ns: int
-    last_ns: int
+    client_handle: cython.longlong
+    server_handle: cython.longlong
+    attached_number: cython.longlong
+    detached_number: cython.longlong
+    attached_ns: cython.longlong
+    answered_ns: cython.longlong
+    detached_ns: cython.longlong
+    limit_bytes: cython.longlong
+    weight: cython.longlong
+    deliveries: cython.longlong
+    bytes: cython.longlong
+    flows: cython.longlong
+    drains: cython.longlong
+    accepted: cython.longlong
+    rejected: cython.longlong
+    released: cython.longlong
+    modified: cython.longlong
+    presettled: cython.longlong
+    aborted: cython.longlong
+    largest: cython.longlong
+    promised: cython.longlong
+    available: cython.longlong
+    available_ns: cython.longlong
+    oldest_number: cython.longlong
+    first_number: cython.longlong
+    settled_ns: cython.longlong
+    first_ns: cython.longlong
+    last_ns: cython.longlong
 
     name: str
     source: str
@@ -342,6 +347,7 @@ class Link(Consumer):
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = NULL
 
+    @cython.ccall
     def learn(self, side: cython.int, arguments: dict[Any, Any], texts: Any) -> Any:
         """Take what one side's attach says; `texts` makes JSON of an object, None where nobody
         reads more than addresses.
@@ -383,6 +389,7 @@ class Link(Consumer):
                     self.credit.allow(self.credit.used + self.promised, -1, NULL)
         return text
 
+    @cython.cfunc
     def _learn_details(
         self,
         side: cython.int,
@@ -460,6 +467,7 @@ class Link(Consumer):
         return self.sender == 0
 
 
+@cython.cclass
 class Windows:
     """The windows of a session: what each side may still send by the word of the other.
 
@@ -468,8 +476,8 @@ class Windows:
     back what the client might still send.
     """
 
-    client_size: int
-    server_size: int
+    client_size: cython.longlong
+    server_size: cython.longlong
     stopped: cython.bint
 
     client: Allowance

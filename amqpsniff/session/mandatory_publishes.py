@@ -55,6 +55,7 @@ def index_by_mark(entry: PendingMessage) -> cython.int:
     return 0
 
 
+@cython.cfunc
 def _index_by_mark(entry: PendingMessage) -> cython.int:
     """Enter a publish by its mark, if it has one and still may come back."""
     channel: Channel = entry.channel
@@ -76,6 +77,7 @@ def discard_returnable(entry: PendingMessage) -> cython.longlong:
     return _trim(channel.awaiting_return, entry.route)
 
 
+@cython.cfunc
 def find_returned(returned: PendingMessage) -> list[Any]:
     """The publishes that a return may mean, as a list: the only one, or the oldest of several
     that are the same in all. Others that may differ are as many candidates; so are all that are
@@ -111,12 +113,14 @@ def find_returned(returned: PendingMessage) -> list[Any]:
     return [same]
 
 
+@cython.cfunc
 def _maybe_confirmed(entry: PendingMessage) -> cython.bint:
     """True if a confirm may be of a publish, for its number is not known."""
     last: cython.longlong = entry.channel.times.unknown_confirm_number
     return entry.number < 0 and entry.packet_number < last
 
 
+@cython.cfunc
 def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:
     """True if no known value of a publish and of a return differs."""
     if entry.mark != returned.mark and entry.mark != 0 and returned.mark != 0:
@@ -126,6 +130,7 @@ def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:
     return entry.body_mark == returned.body_mark
 
 
+@cython.cfunc
 def _open(listed: Any) -> list[Any]:
     """The entries of a list that may come back, as a new list."""
     if listed is None:
@@ -135,6 +140,7 @@ def _open(listed: Any) -> list[Any]:
     return [one for one in listed if cython.cast(PendingMessage, one).may_return]
 
 
+@cython.cfunc
 def all_returnable(lists: dict[Any, Any]) -> list[Any]:
     """The entries of all lists, as one list."""
     found: list[Any] = []
@@ -146,6 +152,7 @@ def all_returnable(lists: dict[Any, Any]) -> list[Any]:
     return found
 
 
+@cython.cfunc
 def _append(lists: dict[Any, Any], key: Any, entry: PendingMessage) -> cython.longlong:
     """Append an entry to the list of a key; gives the number of answered ones that went."""
     dropped: cython.longlong = _trim(lists, key)
@@ -159,6 +166,7 @@ def _append(lists: dict[Any, Any], key: Any, entry: PendingMessage) -> cython.lo
     return dropped
 
 
+@cython.cfunc
 def _trim(lists: dict[Any, Any], key: Any) -> cython.longlong:
     """Take answered entries from the head of a list; gives their number."""
     listed = lists.get(key)
@@ -175,6 +183,7 @@ def _trim(lists: dict[Any, Any], key: Any) -> cython.longlong:
     return dropped
 
 
+@cython.cfunc
 def _drop_answered(entries: Any) -> cython.longlong:
     """Take what is answered from the head of a deque of entries; gives their number."""
     dropped: cython.longlong = 0

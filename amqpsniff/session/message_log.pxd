@@ -1,24 +1,37 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.columns cimport Integers, Vocabulary
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
-from amqpsniff.session.entities cimport Channel, MessageTimes, Session
+from amqpsniff.session.entities cimport Channel, Session
 from amqpsniff.session.event_log cimport EventLog
 
 cdef class MessageLog(EventLog):
     cdef public ByteReader reader
-    cdef public list places, exchange, routing_key, queue, message_id
+    cdef public list places
+    cdef public list exchange
+    cdef public list routing_key
+    cdef public list queue
+    cdef public list message_id
     cdef public set returning
-    cdef Vocabularies words
-    cdef int recent_exchange, recent_key
-    cdef long long recent_route
-    cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number, seen_in
-    cpdef finish(self)
+    cdef public Vocabularies words
+    cdef public int recent_exchange
+    cdef public int recent_key
+    cdef public long long recent_route
+    cdef public Integers kind
+    cdef public Integers connection
+    cdef public Integers channel
+    cdef public Integers mark
+    cdef public Integers route
+    cdef public Integers seen_ns
+    cdef public Integers seen_number
+    cdef public Integers seen_in
+    cpdef object finish(self)
     cdef int publish(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int deliver(self, Channel channel, MessageRows messages, long long row) except? -1
     cpdef int note(self, long long kind, Channel channel, long long mark, long long tag, long long number, object ts_ns, object queue, object message_id) except? -1
-    cpdef close(self, Channel channel)
-    cpdef end(self, Session session)
-    cpdef lose(self, Session session, int side)
+    cpdef object close(self, Channel channel)
+    cpdef object end(self, Session session)
+    cpdef object lose(self, Session session, int side)
     cpdef long long key(self, str text, bytes octets, unsigned long long mark) except? -1
     cdef unsigned long long _hash(self, bytes octets) except? 1
     cdef unsigned long long _word(self, Vocabulary vocabulary, int code) except? 1

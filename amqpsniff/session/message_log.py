@@ -18,6 +18,7 @@ from cython.cimports.amqpsniff.decode.octets import (
 )
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.entities import MessageTimes
 from cython.cimports.amqpsniff.session.event_log import EventLog
 from cython.cimports.amqpsniff.session.fingerprint import mixed
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.columns import Integers, Vocabulary
     from amqpsniff.decode.rows import MessageRows
-    from amqpsniff.session.entities import Channel, MessageTimes, Session
+    from amqpsniff.session.entities import Channel, Session
 
 NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
 """Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a
@@ -56,6 +57,7 @@ _NAMED = cython.declare(cython.longlong, NAMED)
 _DELIVER = cython.declare(cython.longlong, DELIVER)
 
 
+@cython.cclass
 class MessageLog(EventLog):
     """Writes them down; `places` are tuples of a row and what `PLACES` are there."""
 
@@ -67,9 +69,9 @@ class MessageLog(EventLog):
     message_id: list[Any]
     returning: set[Any]
     words: Vocabularies
-    recent_exchange: int
-    recent_key: int
-    recent_route: int
+    recent_exchange: cython.int
+    recent_key: cython.int
+    recent_route: cython.longlong
     kind: Integers
     connection: Integers
     channel: Integers
@@ -92,6 +94,7 @@ class MessageLog(EventLog):
         for name in TEXTS:
             setattr(self, name, [])
 
+    @cython.ccall
     def finish(self) -> None:
         """Give away what is there."""
         EventLog.finish(self)
@@ -126,6 +129,8 @@ class MessageLog(EventLog):
         self._put(_DELIVER, channel, messages, row)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def note(
         self,
         kind: cython.longlong,
@@ -142,11 +147,13 @@ class MessageLog(EventLog):
         self._add(kind, channel, mark, tag, NULL if ts_ns is None else ts_ns, number)
         return 0
 
+    @cython.ccall
     def close(self, channel: Channel) -> None:
         """A channel is over."""
         if channel.times.first_logged >= 0:
             self.note(CLOSED, channel, 0, 0, 0, None, None, None)
 
+    @cython.ccall
     def end(self, session: Session) -> None:
         """A connection is over."""
         if session.number in self.returning:
@@ -154,11 +161,14 @@ class MessageLog(EventLog):
             self._text(None, None, None, None)
             self._write(OVER, session.number, -1, 0, 0, NULL, 0, None)
 
+    @cython.ccall
     def lose(self, session: Session, side: cython.int) -> None:
         """Frames of a side may be missing on a connection."""
         self._text(None, None, None, None)
         self._write(LOST, session.number, -1, side, 0, NULL, 0, None)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def key(
         self, text: str | None, octets: bytes | None, mark: cython.ulonglong
     ) -> cython.longlong:
@@ -167,10 +177,12 @@ class MessageLog(EventLog):
         h = mixed(h, _NOTHING if octets is None else self._hash(octets))
         return cython.cast(cython.longlong, mixed(h, mark) >> 1)
 
+    @cython.exceptval(1)
     def _hash(self, octets: bytes) -> cython.ulonglong:
         self.reader.read_from(octets)
         return self.reader.hash_with(self.seed, 0, len(octets))
 
+    @cython.exceptval(1)
     def _word(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of a text of a vocabulary."""
         if code < 0:

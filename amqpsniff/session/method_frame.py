@@ -57,13 +57,14 @@ def read_close(octets: Any) -> Any:
     return octets and (*read_reason(octets), "method_id" in read_object(octets))
 
 
+@cython.cclass
 class HandshakeArguments:
     """The arguments of a method of the handshake as JSON, which `uses` connections have; `whole` is
     whether all were captured.
     """
 
     whole: cython.bint
-    uses: int
+    uses: cython.longlong
 
     json: bytes
 
@@ -82,12 +83,12 @@ class Request:
     one, for its bits were captured.
     """
 
-    method: int
-    side: int
+    method: cython.int
+    side: cython.int
     rows: FrameRows
-    row: int
-    number: int
-    ts_ns: int
+    row: cython.longlong
+    number: cython.longlong
+    ts_ns: cython.longlong
     subject: Any
     sure: cython.bint
 
@@ -95,6 +96,7 @@ class Request:
         subject = None
 
 
+@cython.cfunc
 def request_of(rows: FrameRows, row: cython.longlong) -> Request:
     """The request that a frame is."""
     request: Request = Request.__new__(Request)
@@ -114,14 +116,14 @@ class MethodFrame:
     """A method, for a handler; `side` is who sent it, 0 for the client."""
 
     name: str
-    method: int
-    side: int
-    flags: int
-    reply_code: int
+    method: cython.int
+    side: cython.int
+    flags: cython.int
+    reply_code: cython.int
     rows: FrameRows
-    row: int
-    number: int
-    ts_ns: int
+    row: cython.longlong
+    number: cython.longlong
+    ts_ns: cython.longlong
 
     @property
     def arguments_json(self) -> Any:
@@ -149,6 +151,7 @@ class MethodFrame:
         return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
 
 
+@cython.cfunc
 def frame_of(name: str, rows: FrameRows, row: cython.longlong) -> MethodFrame:
     """The frame of a method of this name, in a row."""
     frame: MethodFrame = MethodFrame.__new__(MethodFrame)

@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 FEW_PLACES = 8
 """Publishes of a channel that are remembered at first, in 128 bytes: most channels need no more."""
@@ -45,6 +44,7 @@ _HIGHEST = cython.declare(cython.longlong, 1 << 62)
 """Tags above are nonsense; no channel lives so long."""
 
 
+@cython.cclass
 class MidstreamConfirms:
     """What is known of the confirms of a channel that was open before.
 
@@ -54,20 +54,22 @@ class MidstreamConfirms:
     `missed`: one was asked for that is no longer there.
     """
 
-    before: int
-    published: int
-    answered: int
-    places: int
-    oldest: int
+    before: cython.longlong
+    published: cython.longlong
+    answered: cython.longlong
+    places: cython.longlong
+    oldest: cython.longlong
     missed: cython.bint
 
-    sent: IntView
+    sent: cython.longlong[::1]
 
     def __init__(self) -> None:
         self.places = _FEW
         self.sent = array("q", bytes(16 * FEW_PLACES))
         self.forget()
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def forget(self) -> cython.int:
         """Begin again: frames may be missing, so that nothing is known of the numbers."""
         self.before = self.published = self.answered = self.oldest = 0
@@ -91,6 +93,8 @@ class MidstreamConfirms:
             found.append((self.sent[place], self.sent[place + 1]))
         return found
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def is_crowded(self) -> cython.bint:
         """True if there should be more places."""
         if self.places >= (_MAX if self.answered else _BLIND):
@@ -98,6 +102,8 @@ class MidstreamConfirms:
         waiting: cython.longlong = self.before + self.published - self.answered
         return self.missed or 2 * waiting >= self.places
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def grow(self) -> cython.int:
         """Make twice as many places; gives how many more there are."""
         at: cython.longlong
@@ -111,6 +117,8 @@ class MidstreamConfirms:
         self.missed = False
         return more
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def publish(
         self, number: cython.longlong, ts_ns: cython.longlong, late: cython.bint
     ) -> cython.int:
@@ -124,6 +132,8 @@ class MidstreamConfirms:
         self.oldest = max(self.oldest, self.published - self.places)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def confirm(self, tag: cython.longlong, multiple: cython.bint) -> cython.longlong:
         """Publishes are confirmed, or refused: one with this number, or all up to it (0: all).
 
@@ -144,6 +154,8 @@ class MidstreamConfirms:
         first = max(first, self.before + self.oldest + 1)
         return first if first <= tag else -1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def place(self, tag: cython.longlong) -> cython.longlong:
         """The place in `sent` of the publish with a number, or of a later one."""
         return 2 * ((tag - self.before - 1) % self.places)

@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 _AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
 _NONE = cython.declare(cython.longlong, -1)
@@ -43,6 +42,7 @@ def _column(code: Any, size: Any) -> Any:
     return memoryview(bytearray(size * (1 if code == "B" else 8))).cast(code)
 
 
+@cython.cclass
 class PublishIndex:
     """Lines of equal publishes, first in first out, by their hash; -1 for no publish and no line.
 
@@ -52,30 +52,30 @@ class PublishIndex:
     """
 
     memory: Any
-    most: int
-    age_ns: int
-    size: int
-    used: int
-    oldest: int
-    next_id: int
-    positions: int
-    candidates: int
+    most: cython.longlong
+    age_ns: cython.longlong
+    size: cython.longlong
+    used: cython.longlong
+    oldest: cython.longlong
+    next_id: cython.longlong
+    positions: cython.longlong
+    candidates: cython.longlong
     is_first_hop: cython.bint
 
-    keys: IntView
-    queues: IntView
-    packet_numbers: IntView
-    times: IntView
-    connection_ids: IntView
-    places: IntView
-    delivered: IntView
-    later: IntView
-    identified: IntView
-    doubted: IntView
-    first: IntView
-    last: IntView
-    reached: IntView
-    slots: IntView
+    keys: cython.ulonglong[::1]
+    queues: cython.ulonglong[::1]
+    packet_numbers: cython.longlong[::1]
+    times: cython.longlong[::1]
+    connection_ids: cython.longlong[::1]
+    places: cython.longlong[::1]
+    delivered: cython.longlong[::1]
+    later: cython.longlong[::1]
+    identified: cython.uchar[::1]
+    doubted: cython.uchar[::1]
+    first: cython.longlong[::1]
+    last: cython.longlong[::1]
+    reached: cython.longlong[::1]
+    slots: cython.int[::1]
     asks: list[Any]
     answers: list[Any]
     free: list[Any]
@@ -110,10 +110,13 @@ class PublishIndex:
 
     # publishes
 
+    @cython.exceptval(check=False)
     def at(self, publish: cython.longlong) -> cython.longlong:
         """The place of a publish in the columns."""
         return publish % self.size
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def remember(
         self,
         key: cython.ulonglong,
@@ -208,10 +211,13 @@ class PublishIndex:
 
     # lines
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def get(self, key: cython.ulonglong) -> cython.longlong:
         """The line of a hash."""
         return self.slots[self._slot(key)]
 
+    @cython.exceptval(-2)
     def _slot(self, key: cython.ulonglong) -> cython.longlong:
         """The slot of a hash's line, or where it would stand; slots are a power of two, twice the
         lines."""
@@ -257,6 +263,8 @@ class PublishIndex:
 
     # queues
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def match(
         self, line: cython.longlong, queue: cython.ulonglong, again: cython.bint
     ) -> cython.longlong:
@@ -285,6 +293,7 @@ class PublishIndex:
         self._put(line, queue, chosen)
         return chosen
 
+    @cython.exceptval(-2)
     def _again(
         self, line: cython.longlong, queue: cython.ulonglong, reached: cython.longlong
     ) -> cython.longlong:
@@ -297,6 +306,7 @@ class PublishIndex:
         self._put(line, key, chosen)
         return chosen
 
+    @cython.exceptval(-2)
     def _position(self, line: cython.longlong, queue: cython.ulonglong) -> cython.longlong:
         """The last publish that a queue handed on, which may be forgotten."""
         if self.queues[line] == queue:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from amqpsniff.session.entities import Session
 
 
+@cython.cclass
 class RecentLatencies:
     """Times of confirms and acknowledgements: `counts.LatencyHistogram`; a session has its own."""
 

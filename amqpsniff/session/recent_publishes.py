@@ -37,6 +37,7 @@ _WITHIN = cython.declare(cython.longlong, WITHIN_NS)
 _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
 
+@cython.cclass
 class RecentPublishes:
     """The publishes with an id that came last; `forgotten` counts those before them.
 
@@ -48,10 +49,10 @@ class RecentPublishes:
     so nobody can make many that end alike.
     """
 
-    count: int
-    forgotten: int
-    published: int
-    hidden: int
+    count: cython.longlong
+    forgotten: cython.longlong
+    published: cython.longlong
+    hidden: cython.longlong
 
     lost: dict[Any, Any]
     heads: Codes
@@ -83,6 +84,7 @@ class RecentPublishes:
             column.reserve(MAX_PUBLISHES)
         return 0
 
+    @cython.exceptval(-2)
     def first(
         self,
         messages: MessageRows,
@@ -108,6 +110,8 @@ class RecentPublishes:
             owner,
         )
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def publish(
         self,
         mark: cython.longlong,
@@ -143,6 +147,8 @@ class RecentPublishes:
         self.stamps.values[slot] = self.published
         return -1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def lose(self, owner: cython.longlong, side: cython.int) -> cython.int:
         """Frames that a side sent on a connection may be missing."""
         if side == CLIENT:
@@ -161,6 +167,7 @@ class RecentPublishes:
         stamp: cython.longlong = self.lost.get(self.owners.values[slot], 0)
         return stamp >= self.stamps.values[slot]
 
+    @cython.exceptval(-2)
     def slot_of(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """The slot of the publish that a delivery is of, or -1 if it is unknown or has no time."""
         slot: cython.longlong = self._last(messages.mark.values[row])
@@ -168,11 +175,14 @@ class RecentPublishes:
             return -1
         return slot
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def place_of(self, mark: cython.longlong, route: cython.longlong) -> cython.longlong:
         """The same of a delivery with this mark and route."""
         slot: cython.longlong = self._last(mark)
         return slot if slot >= 0 and self.routes.values[slot] == route else -1
 
+    @cython.exceptval(-2)
     def _last(self, mark: cython.longlong) -> cython.longlong:
         """The slot of the last publish of a mark whose deliveries can only be of it, or -1."""
         slot: cython.longlong = self._find(mark)
@@ -180,6 +190,7 @@ class RecentPublishes:
             return -1
         return slot
 
+    @cython.exceptval(-2)
     def _find(self, mark: cython.longlong) -> cython.longlong:
         """The slot of the last publish of a mark, or -1."""
         if self.published == 0:
@@ -202,6 +213,7 @@ class RecentPublishes:
             self.before.values[at] = self.before.values[slot]
         return at >= 0
 
+    @cython.exceptval(-2)
     def _free(self) -> cython.longlong:
         """The next place of the ring; what was there is forgotten."""
         slot: cython.longlong = self.count % _MAX
@@ -210,6 +222,7 @@ class RecentPublishes:
         self.count += 1
         return slot
 
+    @cython.exceptval(-2)
     def _route(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """A number for exchange and routing key."""
         words = messages.vocabularies
@@ -217,6 +230,8 @@ class RecentPublishes:
         h: cython.ulonglong = coded(words.routing_key, messages.routing_key.values[row])
         return mixed(exchange, h) & _MASK63
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def forget(self, mark: cython.longlong) -> cython.int:
         """The broker did not take the publish of this mark: it should come again."""
         slot: cython.longlong = self._find(mark)

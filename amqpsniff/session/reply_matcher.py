@@ -19,7 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.session.entities import ChannelSlot, Session
     from amqpsniff.session.settling import Settler
 
@@ -39,11 +38,11 @@ class Answers:
 
     name: str
     before: Answers
-    count: int
-    took_ns: int
-    longest_ns: int
-    number: int
-    ts_ns: int
+    count: cython.longlong
+    took_ns: cython.longlong
+    longest_ns: cython.longlong
+    number: cython.longlong
+    ts_ns: cython.longlong
 
     def __init__(self, name: str, before: Answers | None) -> None:
         self.name, self.before = name, before
@@ -61,11 +60,11 @@ class Waited:
 
     latest: Answers
 
-    number: int
-    ts_ns: int
-    count: int
-    waited_ns: int
-    until_ns: int
+    number: cython.longlong
+    ts_ns: cython.longlong
+    count: cython.longlong
+    waited_ns: cython.longlong
+    until_ns: cython.longlong
 
     def __init__(self, request: Request) -> None:
         self.number, self.ts_ns = request.number, request.ts_ns
@@ -108,6 +107,7 @@ def note_answer(
     return took
 
 
+@cython.cfunc
 def _is_later(place: Any, request: Request) -> cython.bint:
     """True if a place (packet number, ts_ns) comes after a request by its packet and by its time:
     each capture has packet numbers of its own.
@@ -115,12 +115,14 @@ def _is_later(place: Any, request: Request) -> cython.bint:
     return place[0] > request.number and place[1] >= request.ts_ns
 
 
+@cython.cfunc
 def _losses(session: Session, side: cython.int) -> cython.longlong:
     """The number of losses of frames of a side so far."""
     lost: list[Any] = session.lost_at[side] if session.lost_at is not None else None
     return lost[len(lost) - 1][2] if lost else 0
 
 
+@cython.cfunc
 def _losses_before(session: Session, request: Request) -> cython.longlong:
     """The number of losses of the other side's frames before a request; -1 if that is forgotten."""
     if session.lost_at is None:
@@ -132,6 +134,7 @@ def _losses_before(session: Session, request: Request) -> cython.longlong:
     return _losses(session, 1 - request.side)
 
 
+@cython.cclass
 class ReplyMatcher:
     """Finds the request that a method answers.
 
@@ -147,12 +150,12 @@ class ReplyMatcher:
         scope: The `Census` whose part of the traffic is counted, None for all.
     """
 
-    most: int
-    count: int
+    most: cython.longlong
+    count: cython.int
 
     settler: Settler
-    closes: ByteView
-    replies: ByteView
+    closes: cython.const[cython.uchar][::1]
+    replies: cython.const[cython.uchar][::1]
     names: list[Any]
     histograms: dict[Any, Any]
     scope: Any
@@ -200,6 +203,7 @@ class ReplyMatcher:
         frames.wait(row)
         return 0
 
+    @cython.cfunc
     def reply(
         self,
         session: Session,

@@ -42,13 +42,13 @@ class Route:
     message at least. `told`: what a rule says of its connection, when that is over.
     """
 
-    count: int
-    first_number: int
-    last_number: int
-    first_ns: int
-    last_ns: int
-    step: int
-    step_bits: int
+    count: cython.longlong
+    first_number: cython.longlong
+    last_number: cython.longlong
+    first_ns: cython.longlong
+    last_ns: cython.longlong
+    step: cython.longlong
+    step_bits: cython.int
     has_steps: cython.bint
     mandatory: cython.bint
 
@@ -125,6 +125,7 @@ def keep(
     return True
 
 
+@cython.cclass
 class Routes:
     """The routes of a connection.
 
@@ -138,14 +139,14 @@ class Routes:
 
     full: cython.bint
     consumed: cython.bint
-    count: int
-    recent_exchange: int
-    recent_key: int
-    delivered_exchange: int
-    delivered_key: int
-    delivered_tag: int
-    delivered_channel: int
-    delivered_incarnation: int
+    count: cython.int
+    recent_exchange: cython.longlong
+    recent_key: cython.longlong
+    delivered_exchange: cython.longlong
+    delivered_key: cython.longlong
+    delivered_tag: cython.longlong
+    delivered_channel: cython.longlong
+    delivered_incarnation: cython.longlong
 
     of_all: list[Any]
     published: dict[Any, Any]
@@ -221,6 +222,8 @@ class Routes:
             route.roles = (*route.roles, role)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def forget(self) -> cython.int:
         """The connection is over."""
         self.of_all[0] -= self.count
@@ -247,6 +250,7 @@ class Routes:
         self.consumer_routes = self.delivered.get(self.consumer, {})
         return 0
 
+    @cython.cfunc
     def _deliveries(self, exchange: cython.longlong, key: cython.longlong) -> Route:
         """The route of codes, of what the consumer gets; None where there are too many."""
         known: cython.longlong = self.count - len(self.published)
@@ -258,6 +262,7 @@ class Routes:
                 self.consumed = self.consumed or self.consumer[2] is not None
         return route
 
+    @cython.cfunc
     def _known(
         self,
         routes: dict[Any, Any],

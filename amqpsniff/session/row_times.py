@@ -40,8 +40,13 @@ _overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 _ZERO = array("q", [0])
 
 
+@cython.cclass
 class Times:
     """Times, each with an amount."""
+
+    times: cython.longlong[::1]
+    amounts: cython.longlong[::1]
+    count: cython.longlong
 
     def __init__(self, rows: cython.longlong) -> None:
         self.times = _ZERO * rows

@@ -32,6 +32,7 @@ MAX_PASSED = 32
 when they are half of the line."""
 
 
+@cython.cclass
 class Requester:
     """A connection that sent requests; `session` is None once it is over, or where it is not here.
 
@@ -63,13 +64,14 @@ def closed_at(session: Any) -> Any:
     return over_ns if conversation.ended is not None and over_ns >= 0 else None
 
 
+@cython.cclass
 class RpcRequest:
     """A request; `replied` and `delivered`: its reply was. `deadline` is null without one."""
 
-    packet_number: int
-    ts_ns: int
-    deadline: int
-    connection_id: int
+    packet_number: cython.longlong
+    ts_ns: cython.longlong
+    deadline: cython.longlong
+    connection_id: cython.longlong
     replied: cython.bint
     delivered: cython.bint
     forgotten: cython.bint
@@ -96,6 +98,7 @@ class RpcRequest:
         self.keys = []
 
 
+@cython.cclass
 class RequestQueue:
     """Requests under one key, in the order in which they came there.
 
@@ -104,9 +107,9 @@ class RequestQueue:
     takes four times as much memory.
     """
 
-    start: int
-    unreplied: int
-    undelivered: int
+    start: cython.Py_ssize_t
+    unreplied: cython.Py_ssize_t
+    undelivered: cython.Py_ssize_t
 
     calls: list[Any]
 
@@ -114,6 +117,7 @@ class RequestQueue:
         self.calls = []
         self.start = self.unreplied = self.undelivered = 0
 
+    @cython.exceptval(-2)
     def last(self) -> cython.Py_ssize_t:
         """The place of the last that is not forgotten: they need not come as they were asked."""
         count: cython.Py_ssize_t = len(self.calls)
@@ -139,12 +143,13 @@ class RequestQueue:
         return self.start == len(self.calls)
 
 
+@cython.cclass
 class RpcRequests:
     """Requests that were seen, by where a reply will come."""
 
-    most: int
-    age_ns: int
-    hits: int
+    most: cython.longlong
+    age_ns: cython.longlong
+    hits: cython.longlong
     order: Any
 
     waiting: dict[Any, Any]
@@ -158,6 +163,7 @@ class RpcRequests:
         self.order: Any = deque()
         self.hits = 0
 
+    @cython.cfunc
     def requester(self, connection: cython.longlong, session: Session) -> Requester:
         """The `Requester` of a connection, as long as a request of it is remembered."""
         found: Requester = self.requesters.get(connection)
@@ -165,12 +171,14 @@ class RpcRequests:
             found = self.requesters[connection] = Requester(session)
         return found
 
+    @cython.ccall
     def close(self, connection: cython.longlong, close_ns: Any) -> Any:
         """A connection that is not here was closed."""
         found: Requester = self.requesters.get(connection)
         if found is not None:
             found.close_ns = close_ns
 
+    @cython.ccall
     def end(self, connection: cython.longlong, close_ns: Any) -> Any:
         """A connection is over; it was closed then, None for never."""
         self.close(connection, close_ns)
@@ -178,6 +186,8 @@ class RpcRequests:
         if found is not None:
             found.session = None
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def add(self, call: RpcRequest, key: Any) -> cython.int:
         """Remember a request under a key."""
         while self.order and self._is_old(self.order[0], call.ts_ns):
@@ -188,6 +198,8 @@ class RpcRequests:
         self.order.append(call)
         return self.wait(call, key)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def wait(self, call: RpcRequest, key: Any) -> cython.int:
         """Let a request wait under one more key."""
         if call.forgotten or len(call.keys) >= MAX_KEYS or key in call.keys:
@@ -199,6 +211,7 @@ class RpcRequests:
         waits.calls.append(call)
         return 0
 
+    @cython.ccall
     def find(self, key: Any, delivered: cython.bint) -> RpcRequest:
         """The request that a reply under a key answers, or None.
 

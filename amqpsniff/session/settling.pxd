@@ -1,20 +1,26 @@
+# Written by `python -m tests.house.declarations`.
 cimport cython
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.counts cimport Histogram
-from amqpsniff.session.recent_latencies cimport RecentLatencies
 from amqpsniff.session.entities cimport Channel, PendingMessage
+from amqpsniff.session.recent_latencies cimport RecentLatencies
 
 @cython.final
 cdef class Settler:
-    cdef public object emitter, unanswered
+    cdef public object unanswered
+    cdef public long long most
+    cdef public long long max_disorder
+    cdef public long long max_returnable
+    cdef public long long outstanding
+    cdef public object emitter
     cdef public dict hits
     cdef public list histograms
     cdef public object scope
     cdef public Histogram bounds
     cdef public bint estimates
+    cdef public long long more_places
     cdef public RecentLatencies recent_latencies
-    cdef long long[::1] ended
-    cdef public long long most, max_disorder, max_returnable, outstanding, more_places
+    cdef public long long[::1] ended
     cpdef int limit_reached(self, str name) except? -1
     cdef int settle(self, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cdef bint counts(self, PendingMessage entry) except? -1
@@ -23,40 +29,41 @@ cdef class Settler:
     cdef int _close_row(self, PendingMessage entry, int outcome) except? -1
     cdef int attach(self, PendingMessage entry, MessageRows rows, long long row) except? -1
     cdef int publish(self, Channel channel, PendingMessage entry) except? -1
+    cdef int publish_unnumbered(self, Channel channel, PendingMessage entry, bint late) except? -1
     cdef int follow_tag(self, Channel channel, long long tag) except? -1
     cdef int deliver(self, Channel channel, PendingMessage entry) except? -1
     cdef int _wait(self, Channel channel, PendingMessage entry) except? -1
     cdef int expect_return(self, Channel channel, PendingMessage entry) except? -1
     cdef int _give_up(self, PendingMessage entry) except? -1
     cdef int confirm(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
-    cdef int publish_unnumbered(self, Channel channel, PendingMessage entry, bint late) except? -1
     cdef int _estimate(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
     cdef int _count_confirm(self, Channel channel, long long publish_number, long long publish_ns, long long took, long long number, long long ts_ns) except? -1
     cdef int _confirm(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int confirm_in_part(self, Channel channel, long long tag) except? -1
-    cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
-    cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
     cdef int acknowledge(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _note_pause(self, Channel channel, PendingMessage entry, long long quiet) except? -1
     cdef int _expect_refusal(self, Channel channel, long long tag, long long ts_ns) except? -1
     cdef int _settle_tentatively(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cpdef int accept_until(self, Channel channel, long long ts_ns) except? -1
     cpdef int accept_all(self, Channel channel) except? -1
     cdef int _accept_next(self, Channel channel) except? -1
     cpdef int refuse(self, Channel channel, long long tag) except? -1
-    cpdef int give_up_tentative(self, Channel channel, long long ts_ns) except? -1
     cdef int _count_unsettled(self, Channel channel, PendingMessage entry) except? -1
-    cdef int _count_settled(self, Channel channel, PendingMessage entry) except? -1
-    cdef int _conclude(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
-    cdef int _put_back(self, Channel channel, PendingMessage entry) except? -1
+    cpdef int give_up_tentative(self, Channel channel, long long ts_ns) except? -1
+    cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
+    cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
     cdef int _acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _count_settled(self, Channel channel, PendingMessage entry) except? -1
     cdef int _finally_acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _conclude(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cpdef int recover(self, Channel channel, long long until, long long number, long long ts_ns) except? -1
     cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
     cpdef int roll_back(self, Channel channel) except? -1
+    cdef int _put_back(self, Channel channel, PendingMessage entry) except? -1
     cdef PendingMessage settle_returned(self, PendingMessage returned)
     cpdef int select(self, Channel channel) except? -1
     cpdef int committed(self, Channel channel, long long number) except? -1
     cdef int _be_done(self, PendingMessage entry) except? -1
-    cdef int _open_end(self, PendingMessage entry) except? -2
-    cdef int _leave_open(self, PendingMessage entry) except? -1
     cpdef int finish(self, Channel channel) except? -1
+    cdef int _leave_open(self, PendingMessage entry) except? -1
+    cdef int _open_end(self, PendingMessage entry) except? -2

@@ -50,7 +50,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
     from amqpsniff.session.recent_latencies import RecentLatencies
 
 _BY_PLACE = attrgetter("packet_number", "number")
@@ -69,6 +68,8 @@ MAX_MISSED_TAGS = 1_000
 that ended soon."""
 
 
+@cython.final
+@cython.cclass
 class Settler:
     """Outcomes of messages: finds those that a confirm, return or acknowledgement is about.
 
@@ -81,10 +82,10 @@ class Settler:
     """
 
     unanswered: Any
-    most: int
-    max_disorder: int
-    max_returnable: int
-    outstanding: int
+    most: cython.longlong
+    max_disorder: cython.longlong
+    max_returnable: cython.longlong
+    outstanding: cython.longlong
 
     emitter: Any
     hits: dict[Any, Any]
@@ -92,9 +93,9 @@ class Settler:
     scope: Any
     bounds: Histogram
     estimates: cython.bint
-    more_places: int
+    more_places: cython.longlong
     recent_latencies: RecentLatencies
-    ended: IntView
+    ended: cython.longlong[::1]
 
     def __init__(self, limits: Any) -> None:
         self.most = limits.outstanding
@@ -110,6 +111,8 @@ class Settler:
         self.recent_latencies = None
         self.ended = array("q", bytes(8 * len(OUTCOMES)))
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def limit_reached(self, name: str) -> cython.int:
         """A limit was reached."""
         self.hits[name] = self.hits.get(name, 0) + 1
@@ -535,6 +538,8 @@ class Settler:
         channel.tentative.append((entry, 0, outcome, number, ts_ns))
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def accept_until(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
         """Tentative acknowledgements take effect that the broker did not refuse by a time."""
         then: cython.longlong
@@ -547,6 +552,8 @@ class Settler:
             self._accept_next(channel)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def accept_all(self, channel: Channel) -> cython.int:
         """The broker read all that was tentative, and refused nothing, as far as was captured."""
         if channel.refusals_lost:
@@ -567,6 +574,8 @@ class Settler:
             self._conclude(channel, entry, item[2], item[3], item[4])
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def refuse(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """The broker refused the acknowledgement of a tag, -1 for any, and so all after it."""
         entry: PendingMessage
@@ -609,6 +618,8 @@ class Settler:
                 entry.consumer.unsettled_max = entry.consumer.unsettled
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def give_up_tentative(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
         """Nothing will show what the broker refused: what is tentative at a time has no outcome,
         except acknowledgements of deliveries from before the capture.
@@ -636,6 +647,8 @@ class Settler:
 
     # acknowledgements end
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def acknowledge_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """A client's ack, nack, reject or recover, of which not all was captured."""
         channel.session.has_loss = True
@@ -719,6 +732,8 @@ class Settler:
             self.emitter.emit(event, channel, number, ts_ns, {"entry": entry})
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def recover(
         self,
         channel: Channel,
@@ -735,6 +750,8 @@ class Settler:
                 self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def commit(
         self, channel: Channel, noted: list[Any], number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
@@ -743,6 +760,8 @@ class Settler:
             self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def roll_back(self, channel: Channel) -> cython.int:
         """What was noted since the last commit can be settled again."""
         for entry, _ in channel.noted:
@@ -761,6 +780,7 @@ class Settler:
 
     # returns
 
+    @cython.cfunc
     def settle_returned(self, returned: PendingMessage) -> PendingMessage:
         """A returned message: find its publish, or None; `returned` is the entry of the return.
 
@@ -785,6 +805,8 @@ class Settler:
         self.settle(entry, RETURNED, returned.packet_number, returned.ts_ns)
         return entry
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def select(self, channel: Channel) -> cython.int:
         """A channel's publishes are in transactions from now on."""
         channel.in_transaction = True
@@ -792,6 +814,8 @@ class Settler:
         channel.uncommitted = deque(all_returnable(channel.awaiting_return))
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def committed(self, channel: Channel, number: cython.longlong) -> cython.int:
         """The first publishes of a channel's transactions, up to a number, cannot come back."""
         while channel.uncommitted and channel.uncommitted_start < number:
@@ -806,6 +830,8 @@ class Settler:
             self.outstanding -= discard_returnable(entry)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def finish(self, channel: Channel) -> cython.int:
         """A channel incarnation is over: what is open stays open.
 
@@ -842,6 +868,7 @@ class Settler:
         self.outstanding -= 1
         return self._close_row(entry, self._open_end(entry))
 
+    @cython.exceptval(-2)
     def _open_end(self, entry: PendingMessage) -> cython.int:
         """The outcome of a delivery that nothing settles; null if that may not be captured."""
         channel: Channel = entry.channel

@@ -1,4 +1,4 @@
-# Written by `python -m tests.house.constants`.
+# Written by `python -m tests.house.declarations`.
 cdef extern from *:
     const long long MILLISECOND "1000000LL"
     const long long SECOND "1000000000LL"

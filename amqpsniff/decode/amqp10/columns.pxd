@@ -1,10 +1,11 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.columns cimport Codes, Integers, Texts, Vocabulary
 
 cdef class Names(Codes):
+    cdef public int last_code
     cdef public Vocabulary words
-    cdef dict known
-    cdef str last
-    cdef int last_code
+    cdef public dict known
+    cdef public str last
     cpdef int put(self, long long row, str text) except? -1
 
 cdef class SideColumns:
@@ -15,7 +16,14 @@ cdef class SideColumns:
 
 cdef class DeliveryColumns(SideColumns):
     cdef public bint told
-    cdef public Codes transfers, delivery_count
-    cdef public Names state, state_error, settled_by, transaction, address
-    cdef public Integers message_bytes, message_format
-    cdef public Texts tag, annotations
+    cdef public Codes transfers
+    cdef public Codes delivery_count
+    cdef public Names state
+    cdef public Names state_error
+    cdef public Names settled_by
+    cdef public Names transaction
+    cdef public Names address
+    cdef public Integers message_bytes
+    cdef public Integers message_format
+    cdef public Texts tag
+    cdef public Texts annotations

@@ -24,10 +24,11 @@ MAX_TEXT_BYTES = 256 * 1024
 _MAX_KNOWN = cython.declare(cython.int, MAX_KNOWN)
 
 
+@cython.cclass
 class Names(Codes):
     """Codes of texts that repeat, with their vocabulary `words`; `last` was written last."""
 
-    last_code: int
+    last_code: cython.int
 
     words: Vocabulary
     known: dict[Any, Any]
@@ -40,6 +41,8 @@ class Names(Codes):
         self.last = None
         self.last_code = -1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def put(self, row: cython.longlong, text: str) -> cython.int:
         """Write a text; nothing for None."""
         if text is None:
@@ -56,12 +59,13 @@ class Names(Codes):
         return 0
 
 
+@cython.cclass
 class SideColumns:
     """Columns that hang on the rows of one batch of messages, by the names that a class gives them:
     `NAMES`, `CODES`, `INTEGERS` and `TEXTS`; `made` are those that are made.
     """
 
-    capacity: int
+    capacity: cython.longlong
     made: dict[Any, Any]
 
     NAMES: tuple[str, ...] = ()
@@ -90,6 +94,8 @@ class SideColumns:
         """Bytes of texts."""
         return sum([self.made[name].used for name in self.TEXTS if name in self.made])
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
@@ -98,6 +104,8 @@ class SideColumns:
             self.capacity = rows
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def clear(self, rows: cython.longlong) -> cython.bint:
         """Forget the first `rows` rows; false (nothing done) where there are many texts."""
         if sum([words.used for words in self.by_name().values()]) > MAX_TEXT_BYTES:
@@ -107,6 +115,7 @@ class SideColumns:
         return True
 
 
+@cython.cclass
 class DeliveryColumns(SideColumns):
     """Columns of deliveries; null in other rows. If not `told`, only addresses are made."""
 

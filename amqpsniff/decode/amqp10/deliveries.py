@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.byteorder import u32
-from cython.cimports.amqpsniff.columns import Octets, Texts
+from cython.cimports.amqpsniff.columns import Codes, Octets, Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
@@ -34,8 +34,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
-    from amqpsniff.columns import Codes, Vocabulary
     from amqpsniff.decode.meanings import MeaningWriter
     from amqpsniff.decode.state import Half, MemoryBudget
 
@@ -85,6 +83,8 @@ _NO_COLUMN = cython.declare(
 """Fields of the section `properties` that have no column, by their places (§3.2.4)."""
 
 
+@cython.final
+@cython.cclass
 class Delivery:
     """A message under way, by its first transfer.
 
@@ -96,22 +96,22 @@ class Delivery:
     that were not captured, `seen` those that were.
     """
 
-    ordinal: int
-    key: int
-    number: int
-    last_number: int
-    ts_ns: int
-    delivery_id: int
-    format: int
-    seen: int
-    lost: int
-    body_left: int
-    body_bytes: int
-    body_seen: int
-    read: int
-    wanted: int
-    channel: int
-    transfers: int
+    ordinal: cython.longlong
+    key: cython.longlong
+    number: cython.longlong
+    last_number: cython.longlong
+    ts_ns: cython.longlong
+    delivery_id: cython.longlong
+    format: cython.longlong
+    seen: cython.longlong
+    lost: cython.longlong
+    body_left: cython.longlong
+    body_bytes: cython.longlong
+    body_seen: cython.longlong
+    read: cython.longlong
+    wanted: cython.longlong
+    channel: cython.int
+    transfers: cython.int
     reads: cython.bint
     secret: cython.bint
     unread: cython.bint
@@ -120,15 +120,15 @@ class Delivery:
     holed: cython.bint
     more: cython.bint
     listed: cython.bint
-    tag_bytes: int
+    tag_bytes: cython.int
     capture: Any
     hash: Any
     store: StreamBuffer
     source: TypedReader
     body: Octets
-    places: IntView
-    sizes: IntView
-    tag: IntView
+    places: cython.longlong[9]
+    sizes: cython.longlong[9]
+    tag: cython.uchar[64]
 
     def __init__(self, budget: Any) -> None:
         if not cython.compiled:
@@ -158,6 +158,8 @@ class Delivery:
         return 0
 
 
+@cython.final
+@cython.cclass
 class DeliveryAssembler:
     """Puts deliveries together and writes their rows.
 
@@ -175,11 +177,11 @@ class DeliveryAssembler:
     new_hash: Any
     keep_bodies: cython.bint
     told: cython.bint
-    ttl: int
-    ttl_code: int
-    begun: int
-    open: int
-    capture_code: int
+    ttl: cython.longlong
+    ttl_code: cython.int
+    begun: cython.longlong
+    open: cython.longlong
+    capture_code: cython.int
 
     messages: MessageRows
     capture: Any
@@ -192,7 +194,7 @@ class DeliveryAssembler:
     idle: Delivery
     spare: list[Any]
     captures: list[Any]
-    ended_at: int
+    ended_at: cython.longlong
 
     def __init__(
         self,
@@ -229,6 +231,7 @@ class DeliveryAssembler:
 
     # transfers
 
+    @cython.cfunc
     def transfer(
         self,
         half: Half,
@@ -281,6 +284,7 @@ class DeliveryAssembler:
         known.more = more and not known.aborted and known.listed
         return known
 
+    @cython.cfunc
     def _new(self, half: Half, fields: PerformativeDecoder, reader: TypedReader) -> Delivery:
         found: Delivery
         found = self.idle
@@ -458,6 +462,7 @@ class DeliveryAssembler:
         again.read_from(b"")
         return end
 
+    @cython.exceptval(-2)
     def _begin_body(
         self,
         found: Delivery,
@@ -521,6 +526,7 @@ class DeliveryAssembler:
 
     # the end
 
+    @cython.ccall
     def finish(self, half: Half, under_way: dict[Any, Any]) -> None:
         """No more bytes of a half-stream."""
         for found in under_way.values():
@@ -650,6 +656,7 @@ class DeliveryAssembler:
             self.report("field-table-malformed", half, "sections of a message", place)
         return 0
 
+    @cython.cfunc
     def _further(self, reader: TypedReader, found: Delivery) -> list[Any]:
         """Properties that have no column: key, begin and end of each."""
         further: list[Any] = []
@@ -950,6 +957,7 @@ def _put_id(
     return put_text(column, row, str(number).encode()) if number >= 0 else 0
 
 
+@cython.cfunc
 def _put_tag(column: Texts, row: cython.longlong, found: Delivery) -> cython.int:
     """Write a delivery tag as text: a UUID where it has 16 bytes, else hex."""
     i: cython.longlong

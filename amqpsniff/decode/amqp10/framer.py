@@ -28,7 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.decode.amqp10.frames import Amqp10Frames
     from amqpsniff.decode.frames import FrameHandler
     from amqpsniff.decode.state import Half
@@ -149,6 +148,8 @@ class Search:
         return False
 
 
+@cython.final
+@cython.cclass
 class Amqp10Framer:
     """Cuts half-streams into frames and hands these on.
 
@@ -163,7 +164,7 @@ class Amqp10Framer:
 
     handler: FrameHandler
     frames: Amqp10Frames
-    nothing: ByteView
+    nothing: cython.const[cython.uchar][::1]
 
     def __init__(self, handler: Any, frames: Any, protocol_header: Any) -> None:
         self.handler = handler
@@ -172,6 +173,7 @@ class Amqp10Framer:
         self.nothing = b""
         self.report = handler.report
 
+    @cython.ccall
     def begin(self, half: Half) -> None:
         """A half-stream speaks AMQP 1.0 from here on."""
         half.mode = AMQP10
@@ -181,6 +183,7 @@ class Amqp10Framer:
         half.connection.is_amqp = True
         half.connection.is_amqp10 = True
 
+    @cython.ccall
     def search(self, half: Half) -> Any:
         """The next boundary of a half-stream is not known."""
         state: Amqp10Half = half.amqp10
@@ -263,6 +266,7 @@ class Amqp10Framer:
         self.search(half)
         return 0
 
+    @cython.exceptval(-2)
     def _frame(
         self,
         half: Half,
@@ -291,6 +295,7 @@ class Amqp10Framer:
             self.frames.transfer_end(half, state)
         return payload
 
+    @cython.ccall
     def _claim(self, half: Half, kind: cython.int, offset: cython.longlong, octets: bytes) -> None:
         """Say what bytes are, to who asked for claims."""
         self.handler.claim(half, kind, offset, half.frame_channel, len(octets), octets, -1, True)
@@ -439,6 +444,8 @@ class Amqp10Framer:
 
     # holes
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """Bytes of a half-stream are not in the capture."""
         state: Amqp10Half = half.amqp10
@@ -492,6 +499,7 @@ class Amqp10Framer:
         half.number, half.ts_ns = number, ts_ns
         return 0
 
+    @cython.ccall
     def finish(self, half: Half) -> None:
         """No more bytes of a half-stream."""
         state: Amqp10Half = half.amqp10

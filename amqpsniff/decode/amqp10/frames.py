@@ -64,6 +64,7 @@ _NAMES = {row.code: row.name for row in PERFORMATIVES}
 _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
 
+@cython.cclass
 class Amqp10Half:
     """The state of one direction: messages under way by channel and handle, and the one
     that the frame under way is of; handles of links to which secrets are sent, and of those without
@@ -75,7 +76,7 @@ class Amqp10Half:
     transfer whose payload is handed on as it comes, 0 for none.
     """
 
-    first_part: int
+    first_part: cython.longlong
     tells_redelivered: cython.bint
 
     under_way: dict[Any, Any]
@@ -93,6 +94,8 @@ class Amqp10Half:
         self.tells_redelivered = False
 
 
+@cython.final
+@cython.cclass
 class Amqp10Frames:
     """Turns frames into rows.
 
@@ -144,6 +147,7 @@ class Amqp10Frames:
         self.deliveries.captures = captures
         self.deliveries.capture = captures[code]
 
+    @cython.exceptval(-2)
     def frame(
         self,
         half: Half,

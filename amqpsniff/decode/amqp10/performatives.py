@@ -47,7 +47,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
     from amqpsniff.decode.amqp10.values import TypedReader
 
 MAX_FIELDS = 16
@@ -117,6 +116,7 @@ _NO_PLACE = cython.declare(cython.int, NO_PLACE)
 _ROOM = cython.declare(cython.longlong, MAX_FIELDS)
 
 
+@cython.cclass
 class Performative:
     """The fields that the session reads: `code`, and those that are there.
 
@@ -126,29 +126,29 @@ class Performative:
     counts the deliveries of a decoder: the one that a transfer is of.
     """
 
-    code: int
-    state: int
-    outcome: int
-    handle: int
-    delivery: int
-    first: int
-    last: int
-    next_incoming_id: int
-    incoming_window: int
-    next_outgoing_id: int
-    delivery_count: int
-    link_credit: int
-    available: int
+    code: cython.int
+    state: cython.int
+    outcome: cython.int
+    handle: cython.longlong
+    delivery: cython.longlong
+    first: cython.longlong
+    last: cython.longlong
+    next_incoming_id: cython.longlong
+    incoming_window: cython.longlong
+    next_outgoing_id: cython.longlong
+    delivery_count: cython.longlong
+    link_credit: cython.longlong
+    available: cython.longlong
     begins: cython.bint
-    settled: int
-    more: int
-    aborted: int
-    resume: int
-    role: int
-    drain: int
-    echo: int
-    failed: int
-    undeliverable: int
+    settled: cython.schar
+    more: cython.schar
+    aborted: cython.schar
+    resume: cython.schar
+    role: cython.schar
+    drain: cython.schar
+    echo: cython.schar
+    failed: cython.schar
+    undeliverable: cython.schar
     condition: str
     description: str
     transaction: str
@@ -157,6 +157,7 @@ class Performative:
         self.condition = self.description = self.transaction = None
 
 
+@cython.cclass
 class PerformativeDecoder:
     """Reads bodies of frames.
 
@@ -167,14 +168,14 @@ class PerformativeDecoder:
     """
 
     show_secrets: cython.bint
-    code: int
-    wrong: int
-    payload: int
-    fields: int
+    code: cython.int
+    wrong: cython.int
+    payload: cython.longlong
+    fields: cython.longlong
 
-    place: int
-    starts: IntView
-    ends: IntView
+    place: cython.int
+    starts: cython.longlong[16]
+    ends: cython.longlong[16]
 
     def __init__(self, show_secrets: Any) -> None:
         self.show_secrets = show_secrets
@@ -254,18 +255,22 @@ class PerformativeDecoder:
         """The name of the field of a wrong type."""
         return _FIELDS[self.code][self.wrong]
 
+    @cython.exceptval(-2)
     def start(self, place: cython.int) -> cython.longlong:
         """The offset of a field; -1 for one that is not there."""
         return self.starts[place] if place < self.fields else -1
 
+    @cython.exceptval(-2)
     def number(self, reader: TypedReader, place: cython.int) -> cython.longlong:
         """An unsigned number; -1 for one that is not there."""
         return _number(self, reader, place)
 
+    @cython.exceptval(-2)
     def truth(self, reader: TypedReader, place: cython.int) -> cython.int:
         """1 or 0; -1 for a truth that is not there."""
         return _truth(self, reader, place)
 
+    @cython.cfunc
     def octets(self, reader: TypedReader, place: cython.int) -> bytes:
         """The bytes of a text or binary; None for one that is not there."""
         if place >= self.fields or self.starts[place] < 0:
@@ -447,6 +452,7 @@ def _truth(fields: PerformativeDecoder, reader: TypedReader, place: cython.int) 
     return reader.truth(fields.starts[place], fields.ends[place])
 
 
+@cython.cclass
 class JsonCache(TableCache):
     """Performatives that a decoder has read, and their JSON: peers say what others said."""
 

@@ -1,8 +1,11 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.decode.cache cimport TableCache
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class TypedReader(ValueReader):
-    cdef public long long items, limit, count
+    cdef public long long items
+    cdef public long long limit
+    cdef public long long count
     cdef public int code
     cdef long long skip(self, long long at, long long end, int depth=*) except? -1
     cdef long long _after(self, int code, long long at, long long end) except? -1

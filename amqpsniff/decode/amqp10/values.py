@@ -98,6 +98,7 @@ def uuid_text(octets: bytes) -> bytes:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])).encode()
 
 
+@cython.cclass
 class TypedReader(ValueReader):
     """Reads values of `data`; `next` is the position after the last one that was written.
 
@@ -105,10 +106,10 @@ class TypedReader(ValueReader):
     many there are, `code` is its descriptor as a number, -1 for one that is none of the standard's.
     """
 
-    items: int
-    limit: int
-    count: int
-    code: int
+    items: cython.longlong
+    limit: cython.longlong
+    count: cython.longlong
+    code: cython.int
 
     def __init__(self, out: Any, reading: Any = "rabbitmq") -> None:
         ValueReader.__init__(self, out, reading)
@@ -217,6 +218,8 @@ class TypedReader(ValueReader):
         self.items = at + 1 + 2 * width
         return self.items <= self.limit
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def put_value(
         self, at: cython.longlong, end: cython.longlong, depth: cython.int = 0
     ) -> cython.bint:
@@ -557,6 +560,7 @@ class TypedReader(ValueReader):
         return self.out.put_bytes(f'"{chr(point)}"'.encode())
 
 
+@cython.cclass
 class ValueCache(TableCache):
     """Values, such as the maps of sections, and their JSON."""
 

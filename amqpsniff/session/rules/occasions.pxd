@@ -1,4 +1,4 @@
-# Written by `python -m tests.house.constants`.
+# Written by `python -m tests.house.declarations`.
 cdef extern from *:
     const long long LARGE_BYTES "1048576LL"
     const int LARGE_HEADERS_BYTES "4096"

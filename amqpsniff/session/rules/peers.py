@@ -7,6 +7,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.codes import SERVER
 from cython.cimports.amqpsniff.session.entities import Session
@@ -24,6 +25,7 @@ MAX_SAID_BYTES = 8_192
 """Length of the arguments of start-ok of a client that is remembered: no library says as much."""
 
 
+@cython.cclass
 class Client:
     """A client that one or many connections are from: its host and user at a server, and what it
     says of itself.
@@ -51,9 +53,9 @@ class Client:
     user: str | None
     key: tuple[str, str, str | None]
     start_ok: bytes | None
-    on_network: bool
+    on_network: cython.bint
     texts: tuple[str | None, ...]
-    first: int
+    first: cython.int
     verdicts: dict[Any, Any] | None
     churn: Any
     short: Any
@@ -82,6 +84,7 @@ class Client:
         return self.texts[_NAME] or self.texts[_PRODUCT] or ""
 
 
+@cython.ccall
 def client_of(context: RuleContext) -> Client:
     """The client of a context's connection: one object for connections that are alike.
 
@@ -232,6 +235,7 @@ def began_ns(context: RuleContext) -> int | None:
     return time if connection.began and time > 0 else None
 
 
+@cython.ccall
 def host_of(end: str | None) -> str:
     """The address of an address and port; empty when it is not known."""
     return "" if not end else end.rpartition(":")[0].strip("[]")

@@ -1,19 +1,24 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.findings.finding cimport Finding
 from amqpsniff.session.rules.context cimport RuleContext
 
+cpdef object remember(RuleContext context, dict memory, object key, object new)
+cpdef object remembered(RuleContext context, str name, object key, object make)
+
 cdef class _Verdict:
-    cdef str code, words
-    cdef object key, first
-    cdef Finding finding
+    cdef public str code
+    cdef public str words
+    cdef public object key
+    cdef public object first
+    cdef public Finding finding
 
 cdef class Alike:
-    cdef public object judge, requires
+    cdef public object judge
+    cdef public object requires
     cdef public object said
-    cdef public bint whole, at_first, of_server
+    cdef public bint whole
+    cdef public bint at_first
+    cdef public bint of_server
     cdef public int where
-    cpdef count(self, RuleContext context, object number, long long ts_ns, object count, object last)
+    cpdef object count(self, RuleContext context, object number, long long ts_ns, object count, object last)
     cdef list _found(self, RuleContext context)
-
-cpdef remember(RuleContext context, dict memory, object key, object new)
-cpdef remembered(RuleContext context, str name, object key, object make)
-cdef dict _of_server(RuleContext context)

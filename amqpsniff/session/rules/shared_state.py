@@ -51,6 +51,7 @@ def open_channels(session: Any) -> Iterator[Any]:
             yield slot.channel
 
 
+@cython.ccall
 def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     """What is remembered under a key, `new` when nothing was; None when there is no more room."""
     if key not in memory:
@@ -125,6 +126,7 @@ def _name_of(judge: Callable[..., None]) -> str:
     return f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}"
 
 
+@cython.ccall
 def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
     entries: OrderedDict[Any, Kept] | None = context.shared.get(name)
@@ -242,6 +244,7 @@ MAX_VERDICTS = 64
 """Different facts of one client whose verdicts are remembered."""
 
 
+@cython.cclass
 class _Verdict:
     """What is said of connections whose facts are alike; `finding` counts them once it is there,
     as long as `first` is what is remembered under the key.
@@ -251,13 +254,14 @@ class _Verdict:
     words: str
     key: Any
     first: Any
-    finding: Any
+    finding: Finding | None
 
     def __init__(self, code: str, key: object, words: str) -> None:
         self.code, self.key, self.words = code, key, words
         self.first = self.finding = None
 
 
+@cython.cclass
 class Alike:
     """A rule about what connections have in common: it is judged once for all that are alike.
 
@@ -271,10 +275,10 @@ class Alike:
     judge: Any
     requires: Any
     said: Any
-    whole: bool
-    at_first: bool
-    of_server: bool
-    where: int
+    whole: cython.bint
+    at_first: cython.bint
+    of_server: cython.bint
+    where: cython.int
 
     def __init__(
         self,
@@ -301,6 +305,7 @@ class Alike:
         else:
             self.count(context, context.number, NULL, 1, context.number)
 
+    @cython.ccall
     def count(
         self, context: RuleContext, number: Any, ts_ns: cython.longlong, count: Any, last: Any
     ) -> None:
@@ -328,6 +333,7 @@ class Alike:
                     verdict.first = shared[verdict.code][verdict.key] = here
                     log.move(found, here)
 
+    @cython.cfunc
     def _found(self, context: RuleContext) -> list[Any]:
         """What the judge finds, or found before."""
         session: Session = context.session
@@ -353,6 +359,7 @@ def _order_of(seen: Place | Finding) -> Order:
     return order_of(seen.ts_ns, seen.capture, seen.packet_number)
 
 
+@cython.cfunc
 def _of_server(context: RuleContext) -> dict[Any, Any]:
     """What is known of a connection's server."""
     connection: Connection = context.session.connection

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import cython
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import EXTENDED, PASSIVE
@@ -54,11 +55,12 @@ _DIGITS = re.compile("[0-9]+")
 DECLARES = ("queue.declare", "exchange.declare", "queue.bind", "exchange.bind")
 
 
+@cython.cclass
 class Series:
     """Alike events of a connection: how many, where the first and the last are."""
 
-    count: int
-    others: int
+    count: cython.longlong
+    others: cython.longlong
     number: Any
     ts_ns: Any
     last: Any
@@ -69,6 +71,7 @@ class Series:
         self.count = self.others = 0
         self.number, self.ts_ns = context.number, context.ts_ns
 
+    @cython.ccall
     def add(self, context: RuleContext) -> None:
         """One more."""
         self.count += 1
@@ -238,13 +241,14 @@ def judge_gets(context: RuleContext) -> None:
 # changes
 
 
+@cython.cclass
 class Changes(Series):
     """Queues and bindings that a connection made and deleted; `queue` is that of the first."""
 
-    queues_made: int
-    queues_deleted: int
-    bindings_made: int
-    bindings_deleted: int
+    queues_made: cython.longlong
+    queues_deleted: cython.longlong
+    bindings_made: cython.longlong
+    bindings_deleted: cython.longlong
     queue: Any
 
     def __init__(self, context: RuleContext) -> None:
