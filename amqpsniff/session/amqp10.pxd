@@ -5,6 +5,7 @@ from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
 from amqpsniff.session.method_frame cimport HandshakeArguments
+from amqpsniff.session.rules.emitter cimport Emitter
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.tracker cimport Tracker
 
@@ -54,6 +55,7 @@ cdef class Amqp10Connection:
 @cython.final
 cdef class Amqp10Tracker:
     cdef Tracker tracker
+    cdef Emitter emitter
     cdef object census
     cdef Settler settler
     cdef public long long links, link_bytes
@@ -62,8 +64,8 @@ cdef class Amqp10Tracker:
     cdef DeliveryState scratch
     cdef long long latest_ordinal
     cdef Vocabularies words
-    cdef long long large, batch
-    cdef public bint rules_enabled, accounts, details, peers
+    cdef long long batch
+    cdef public bint accounts, details, peers
     cdef dict _arguments(self, int code, bytes octets)
     cdef tuple _handshake(self, Amqp10Connection state)
     cdef int _use_words(self, Vocabularies words) except? -1

@@ -60,7 +60,7 @@ from cython.cimports.amqpsniff.session.entities import (
 )
 from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahead
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
-from cython.cimports.amqpsniff.session.rules.occasions import LARGE_HEADERS_BYTES
+from cython.cimports.amqpsniff.session.rules.occasions import LARGE_BYTES, LARGE_HEADERS_BYTES
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.decode.amqp10 import performatives
@@ -76,7 +76,9 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.amqp10.performatives import Performative
     from amqpsniff.decode.rows import FrameRows, Vocabularies
+    from amqpsniff.plan import Plan
     from amqpsniff.session.method_frame import HandshakeArguments
+    from amqpsniff.session.rules.emitter import Emitter
     from amqpsniff.session.tracker import Tracker
 
 _MAX_LINKS = cython.declare(cython.longlong, 65_536)
@@ -283,7 +285,7 @@ class Amqp10Tracker:
     Args:
         tracker: The `Tracker` that is given the rows.
         settler: Writes outcomes.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
 
     `accounts`: credit and windows are read; `details`: what attaches say beside addresses is;
     `peers`: what the peers say of themselves is.
@@ -294,9 +296,8 @@ class Amqp10Tracker:
     links: int
     link_bytes: int
     latest_ordinal: int
-    large: int
     batch: int
-    rules_enabled: cython.bint
+    emitter: Emitter
     accounts: cython.bint
     details: cython.bint
     peers: cython.bint
@@ -310,9 +311,9 @@ class Amqp10Tracker:
     scratch: DeliveryState
     words: Vocabularies
 
-    def __init__(self, tracker: Any, settler: Any, asked: Any) -> None:
+    def __init__(self, tracker: Any, settler: Any, plan: Plan) -> None:
         self.tracker = tracker
-        self.census = asked.census
+        self.census = plan.census
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
@@ -322,12 +323,11 @@ class Amqp10Tracker:
         self.words = None
         self.batch = 0
         self.arguments, self.handshakes, self.addresses = {}, {}, {}
-        self.large = tracker.large
-        self.rules_enabled = tracker.rules_enabled
-        self.details = "links" in asked.tables or tracker.rules_enabled
-        counted = asked.census is not None or "connections" in asked.tables  # who owes whom
-        self.accounts = self.details or counted or "channels" in asked.tables
-        self.peers = asked.peers
+        self.emitter = tracker.emitter
+        self.details = "links" in plan.tables or self.emitter is not None
+        counted = plan.census is not None or "connections" in plan.tables  # who owes whom
+        self.accounts = self.details or counted or "channels" in plan.tables
+        self.peers = plan.peers
 
     def follow(
         self,
@@ -345,7 +345,7 @@ class Amqp10Tracker:
         if side == 1:
             session.server_seen = True
         limit: cython.longlong = state.client_limit if side == 0 else state.server_limit
-        if self.rules_enabled and 0 < limit < frames.size.values[row] + 8:
+        if self.emitter is not None and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
             self._tell_connection("frame-oversized", session, frames, row, facts)
         if code == SASL_OUTCOME and found.condition is not None:
@@ -392,7 +392,7 @@ class Amqp10Tracker:
     ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
         if code == SASL_MECHANISMS or code == SASL_OUTCOME:
-            if not self.rules_enabled:
+            if self.emitter is None:
                 return
         elif code != OPEN and code != SASL_INIT:
             return
@@ -435,7 +435,7 @@ class Amqp10Tracker:
                     self.tracker.forget(known)
                 session.take_handshake(method, self.tracker.remember(method, fact, True))
         if code == OPEN and None not in state.opens:
-            if self.rules_enabled:
+            if self.emitter is not None:
                 self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
             state.opens = list(said[2])
         elif len(octets) > _MAX_UNOPENED:
@@ -482,10 +482,10 @@ class Amqp10Tracker:
         facts: dict[Any, Any],
     ) -> None:
         """Ask the rules about a connection."""
-        if self.rules_enabled:
+        if self.emitter is not None:
             number: cython.longlong = frames.packet_number.values[row]
             ts_ns = frames.ts_ns.values[row]
-            self.tracker.emit_connection(event, session, number, ts_ns, facts)
+            self.emitter.emit_connection(event, session, number, ts_ns, facts)
 
     def _close(
         self,
@@ -649,7 +649,7 @@ class Amqp10Tracker:
     def _finish(self, channel: Channel) -> None:
         """A session is over: what was said and not settled counts now."""
         one: Amqp10Session = channel.amqp10
-        if self.rules_enabled:
+        if self.emitter is not None:
             self._tell_left(one)
         waiting: Ledger
         for waiting in one.unsettled:
@@ -682,7 +682,7 @@ class Amqp10Tracker:
         if left:
             channel: Channel = one.channel
             number = channel.closed_packet_number
-            self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
+            self.emitter.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
     def end(self, session: Session) -> None:
         """A connection is over."""
@@ -729,7 +729,11 @@ class Amqp10Tracker:
                 self._block(one, frames, row)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
-        if link is not None and link.name is not None and (frames.wanted or self.rules_enabled):
+        if (
+            link is not None
+            and link.name is not None
+            and (frames.wanted or self.emitter is not None)
+        ):
             words: Vocabularies = frames.vocabularies
             if self.words is not words:
                 self._use_words(words)
@@ -911,10 +915,10 @@ class Amqp10Tracker:
         found: Performative = None,
     ) -> None:
         """Ask the rules about a link."""
-        if self.rules_enabled:
+        if self.emitter is not None:
             facts = {"link": link, "side": side, "found": found, "of": one}
             number: cython.longlong = frames.packet_number.values[row]
-            self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
+            self.emitter.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
     def _use_words(self, words: Vocabularies) -> cython.int:
         """Rows have these vocabularies from now on: codes in others are not theirs."""
@@ -1288,9 +1292,9 @@ class Amqp10Tracker:
             elif outcome == RELEASED or outcome == MODIFIED:
                 means = REQUEUED
             return settler._conclude(channel, entry, means, number, ts_ns)
-        if self.rules_enabled and outcome != ACCEPTED:
+        if self.emitter is not None and outcome != ACCEPTED:
             facts = {"of": transferred_of(entry, said)}
-            self.tracker.emit("publish-outcome", channel, number, ts_ns, facts)
+            self.emitter.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == RELEASED or outcome == MODIFIED:
             times = channel.own_times()
             times.returned += 1
@@ -1367,7 +1371,7 @@ class Amqp10Tracker:
                 times = channel.own_times()
                 times.deliver_bytes += size
         settler.attach(entry, messages, row)
-        if self.rules_enabled:
+        if self.emitter is not None:
             self._tell_message(entry, side, messages, row)
         said: DeliveryState = delivery_state_of(entry)
         if said is not None and more.told:
@@ -1380,7 +1384,7 @@ class Amqp10Tracker:
     def _note_address(self, entry: PendingMessage, text: str) -> None:
         """A message says itself where it goes."""
         said: DeliveryState = delivery_state_of(entry)
-        if said is None and entry.held and self.rules_enabled:
+        if said is None and entry.held and self.emitter is not None:
             said = DeliveryState()
             entry.route = (said,)
         if said is not None:
@@ -1407,7 +1411,7 @@ class Amqp10Tracker:
         events: list[Any] = None
         link: Link = link_of(entry)
         named: cython.bint = messages.correlation_id.has(row)
-        if messages.body_size.values[row] > self.large:
+        if messages.body_size.values[row] > LARGE_BYTES:
             events = ["large"]
         if messages.redelivered.values[row] == 1:
             times = channel.own_times()
@@ -1436,7 +1440,7 @@ class Amqp10Tracker:
             return 0
         facts = {"entry": entry, "rows": messages, "row": row, "link": link}
         for event in events:
-            self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
+            self.emitter.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
     def _write(self, entry: PendingMessage, said: DeliveryState) -> cython.int:
