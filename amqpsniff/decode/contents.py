@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Half
     from amqpsniff.decode.values import ValueReader
+    from amqpsniff.plan import Plan
 
 MAX_OPEN_CONTENTS = 2047
 """Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could
@@ -87,7 +88,7 @@ class ContentAssembler:
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
         packs: See `MessageWriter`.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
 
     `unread`: messages have no rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction, packet number and ts_ns
@@ -126,12 +127,12 @@ class ContentAssembler:
         new_hash: Any,
         keep_bodies: Any,
         packs: Any,
-        asked: Any,
+        plan: Plan,
     ) -> None:
         self.frames = frames
         self.properties = PropertyDecoder()
         self.writer = MessageWriter(
-            messages, reading, report, self.properties, keep_bodies, packs, asked
+            messages, reading, report, self.properties, keep_bodies, packs, plan
         )
         self.report = report
         self.new_hash = new_hash
@@ -140,12 +141,12 @@ class ContentAssembler:
         self.least_kept = 0 if keep_bodies or packs is None else packs.least_body()
         self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ
         self.keeps_all = keep_bodies or self.writer.reads_every_body
-        self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
+        self.seed = own_seed() if plan.sightings is None else plan.sightings.seed
         self.held = self.opened = 0
         self.budget = MemoryBudget()
-        self.unread = frozenset(asked.tables) == {"frames"}
-        self.marking = asked.settles
-        self.marking_all = asked.judged
+        self.unread = frozenset(plan.tables) == {"frames"}
+        self.marking = plan.settles
+        self.marking_all = plan.judged
         self.returns = bytes(method_layout.returns)
         self.losses = []
 

@@ -40,6 +40,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from amqpsniff.plan import Plan
+
 _AMQP10_HEADER, _SASL_HEADER = b"\0\1\0\0", b"AMQP\3\1\0\0"
 _BEFORE = (
     "the broker answers the client's protocol header with the same, and so refuses bytes that came "
@@ -61,7 +63,7 @@ class Decoder:
 
     Args:
         log: Collects the findings.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
         reading: The reading of field-value tags (`spec.FIELD_TAGS`).
         dialect: Take this dialect for every connection; None to find out.
         show_secrets: Write secrets as they are instead of `[redacted]`.
@@ -89,7 +91,7 @@ class Decoder:
     def __init__(
         self,
         log: FindingLog,
-        asked: Any,
+        plan: Plan,
         reading: Any = "rabbitmq",
         dialect: Any = None,
         show_secrets: Any = False,
@@ -101,10 +103,10 @@ class Decoder:
     ) -> None:
         self.log = log
         self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, asked
+            reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, plan
         )
         self.handler.dialect = method_layout.DIALECT_CODES[dialect]
-        self.amqp10 = Amqp10Frames(self.handler, show_secrets, new_hash, keep_bodies, asked)
+        self.amqp10 = Amqp10Frames(self.handler, show_secrets, new_hash, keep_bodies, plan)
         self.framer = Framer(self.handler, self.amqp10)
         self.halves = []
         self.spare = []

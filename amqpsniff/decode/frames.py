@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.methods import DecodedMethod
     from amqpsniff.decode.state import Half
+    from amqpsniff.plan import Plan
 
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
@@ -81,7 +82,7 @@ class FrameHandler:
         packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called for a finding; see `Decoder._report`.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
 
     `methods_only`: only methods have rows. `peers` are the connections of the rows being made, by
     code; `connections` are their names, None until `names` is called: there may be many. `dialect`
@@ -120,24 +121,24 @@ class FrameHandler:
         packs: Any,
         ports: Any,
         report: Any,
-        asked: Any,
+        plan: Plan,
     ) -> None:
-        self.decoder = MethodDecoder(show_secrets, not asked.arguments)
+        self.decoder = MethodDecoder(show_secrets, not plan.arguments)
         self.ports = AMQP_PORTS | frozenset(ports or ())
         self.serial = self.dialect = 0
         self.connections = []
         self.peers = []
         words = Vocabularies()
         unmade: frozenset[str] = frozenset()
-        if (read := asked.columns_of("messages")) is not None:
+        if (read := plan.columns_of("messages")) is not None:
             unmade = frozenset(MessageRows.PROPERTIES).difference(read)
-        self.frames = FrameRows(words, FIRST_ROWS, "frames" in asked.tables)
-        self.messages = MessageRows(words, FIRST_ROWS, "messages" in asked.tables, unmade=unmade)
+        self.frames = FrameRows(words, FIRST_ROWS, "frames" in plan.tables)
+        self.messages = MessageRows(words, FIRST_ROWS, "messages" in plan.tables, unmade=unmade)
         self.method_cache = MethodCache()
         self.block = TypedReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
-            self.frames, self.messages, reading, report, new_hash, keep_bodies, packs, asked
+            self.frames, self.messages, reading, report, new_hash, keep_bodies, packs, plan
         )
         self.report = report
         self.content = bytes(method_layout.content)
@@ -146,8 +147,8 @@ class FrameHandler:
         self.captures = []
         self.method_numbers = {}
         self.method_names = []
-        self.claims = [] if asked.claims else None
-        self.methods_only = asked.methods_only
+        self.claims = [] if plan.claims else None
+        self.methods_only = plan.methods_only
 
     def claim(
         self,

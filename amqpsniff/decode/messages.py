@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.columns import Codes, Texts, Vocabulary
     from amqpsniff.decode.state import Content, Half
+    from amqpsniff.plan import Plan
 
 
 @cython.cclass
@@ -47,7 +48,7 @@ class MessageWriter:
         properties: Finds the properties of a content header.
         keep_bodies: Whether bodies that were kept are written.
         packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
     """
 
     keep_bodies: cython.bint
@@ -75,7 +76,7 @@ class MessageWriter:
         properties: Any,
         keep_bodies: Any,
         packs: Any,
-        asked: Any,
+        plan: Plan,
     ) -> None:
         self.messages = messages
         self.reader = ValueReader(messages.headers, reading)
@@ -83,9 +84,9 @@ class MessageWriter:
         self.report = report
         self.properties = properties
         self.keep_bodies = keep_bodies
-        self.meanings = MeaningWriter(packs) if packs is not None and asked.meanings else None
-        self.notes = NoteWriter(packs, False) if packs is not None and asked.judged else None
-        self.calls = NoteWriter(packs, True) if packs is not None and asked.links else None
+        self.meanings = MeaningWriter(packs) if packs is not None and plan.meanings else None
+        self.notes = NoteWriter(packs, False) if packs is not None and plan.judged else None
+        self.calls = NoteWriter(packs, True) if packs is not None and plan.links else None
         self.reads_every_body = self.meanings is not None or self.calls is not None
         self.flags_of = method_layout.flag_masks
         self.batch = 0

@@ -61,7 +61,7 @@ from cython.cimports.amqpsniff.session.entities import (
 from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahead
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
-from cython.cimports.amqpsniff.session.rules.occasions import LARGE_HEADERS_BYTES
+from cython.cimports.amqpsniff.session.rules.occasions import LARGE_BYTES, LARGE_HEADERS_BYTES
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.decode.amqp10 import performatives
@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.amqp10.performatives import Performative
     from amqpsniff.decode.rows import FrameRows, Vocabularies
+    from amqpsniff.plan import Plan
+    from amqpsniff.session.rules.emitter import Emitter
     from amqpsniff.session.tracker import Tracker
 
 _MAX_LINKS = cython.declare(cython.longlong, 65_536)
@@ -293,7 +295,7 @@ class Amqp10Tracker:
     Args:
         tracker: The `Tracker` that is given the rows.
         settler: Writes outcomes.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
 
     `accounts`: credit and windows are read; `details`: what attaches say beside addresses is;
     `peers`: what the peers say of themselves is.
@@ -304,9 +306,8 @@ class Amqp10Tracker:
     links: cython.longlong
     link_bytes: cython.longlong
     latest_ordinal: cython.longlong
-    large: cython.longlong
     batch: cython.longlong
-    rules_enabled: cython.bint
+    emitter: Emitter
     accounts: cython.bint
     details: cython.bint
     peers: cython.bint
@@ -320,9 +321,9 @@ class Amqp10Tracker:
     scratch: DeliveryState
     words: Vocabularies
 
-    def __init__(self, tracker: Any, settler: Any, asked: Any) -> None:
+    def __init__(self, tracker: Any, settler: Any, plan: Plan) -> None:
         self.tracker = tracker
-        self.census = asked.census
+        self.census = plan.census
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
@@ -332,12 +333,11 @@ class Amqp10Tracker:
         self.words = None
         self.batch = 0
         self.arguments, self.handshakes, self.addresses = {}, {}, {}
-        self.large = tracker.large
-        self.rules_enabled = tracker.rules_enabled
-        self.details = "links" in asked.tables or tracker.rules_enabled
-        counted = asked.census is not None or "connections" in asked.tables  # who owes whom
-        self.accounts = self.details or counted or "channels" in asked.tables
-        self.peers = asked.peers
+        self.emitter = tracker.emitter
+        self.details = "links" in plan.tables or self.emitter is not None
+        counted = plan.census is not None or "connections" in plan.tables  # who owes whom
+        self.accounts = self.details or counted or "channels" in plan.tables
+        self.peers = plan.peers
 
     def follow(
         self,
@@ -355,7 +355,7 @@ class Amqp10Tracker:
         if side == 1:
             session.server_seen = True
         limit: cython.longlong = state.client_limit if side == 0 else state.server_limit
-        if self.rules_enabled and 0 < limit < frames.size.values[row] + 8:
+        if self.emitter is not None and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
             self._tell_connection("frame-oversized", session, frames, row, facts)
         if code == SASL_OUTCOME and found.condition is not None:
@@ -403,7 +403,7 @@ class Amqp10Tracker:
     ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
         if code == SASL_MECHANISMS or code == SASL_OUTCOME:
-            if not self.rules_enabled:
+            if self.emitter is None:
                 return
         elif code != OPEN and code != SASL_INIT:
             return
@@ -446,7 +446,7 @@ class Amqp10Tracker:
                     self.tracker.forget(known)
                 session.take_handshake(method, self.tracker.remember(method, fact, True))
         if code == OPEN and None not in state.opens:
-            if self.rules_enabled:
+            if self.emitter is not None:
                 self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
             state.opens = list(said[2])
         elif len(octets) > _MAX_UNOPENED:
@@ -496,10 +496,10 @@ class Amqp10Tracker:
         facts: dict[Any, Any],
     ) -> None:
         """Ask the rules about a connection."""
-        if self.rules_enabled:
+        if self.emitter is not None:
             number: cython.longlong = frames.packet_number.values[row]
             ts_ns = frames.ts_ns.values[row]
-            self.tracker.emit_connection(event, session, number, ts_ns, facts)
+            self.emitter.emit_connection(event, session, number, ts_ns, facts)
 
     @cython.cfunc
     def _close(
@@ -670,7 +670,7 @@ class Amqp10Tracker:
     def _finish(self, channel: Channel) -> None:
         """A session is over: what was said and not settled counts now."""
         one: Amqp10Session = channel.amqp10
-        if self.rules_enabled:
+        if self.emitter is not None:
             self._tell_left(one)
         waiting: Ledger
         for waiting in one.unsettled:
@@ -704,7 +704,7 @@ class Amqp10Tracker:
         if left:
             channel: Channel = one.channel
             number = channel.closed_packet_number
-            self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
+            self.emitter.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
     @cython.cfunc
     def end(self, session: Session) -> None:
@@ -753,7 +753,11 @@ class Amqp10Tracker:
                 self._block(one, frames, row)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
-        if link is not None and link.name is not None and (frames.wanted or self.rules_enabled):
+        if (
+            link is not None
+            and link.name is not None
+            and (frames.wanted or self.emitter is not None)
+        ):
             words: Vocabularies = frames.vocabularies
             if self.words is not words:
                 self._use_words(words)
@@ -944,10 +948,10 @@ class Amqp10Tracker:
         found: Performative = None,
     ) -> None:
         """Ask the rules about a link."""
-        if self.rules_enabled:
+        if self.emitter is not None:
             facts = {"link": link, "side": side, "found": found, "of": one}
             number: cython.longlong = frames.packet_number.values[row]
-            self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
+            self.emitter.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
     def _use_words(self, words: Vocabularies) -> cython.int:
         """Rows have these vocabularies from now on: codes in others are not theirs."""
@@ -1331,9 +1335,9 @@ class Amqp10Tracker:
             elif outcome == RELEASED or outcome == MODIFIED:
                 means = REQUEUED
             return settler._conclude(channel, entry, means, number, ts_ns)
-        if self.rules_enabled and outcome != ACCEPTED:
+        if self.emitter is not None and outcome != ACCEPTED:
             facts = {"of": transferred_of(entry, said)}
-            self.tracker.emit("publish-outcome", channel, number, ts_ns, facts)
+            self.emitter.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == RELEASED or outcome == MODIFIED:
             times = channel.own_times()
             times.returned += 1
@@ -1412,7 +1416,7 @@ class Amqp10Tracker:
                 times = channel.own_times()
                 times.deliver_bytes += size
         settler.attach(entry, messages, row)
-        if self.rules_enabled:
+        if self.emitter is not None:
             self._tell_message(entry, side, messages, row)
         said: DeliveryState = delivery_state_of(entry)
         if said is not None and more.told:
@@ -1425,7 +1429,7 @@ class Amqp10Tracker:
     def _note_address(self, entry: PendingMessage, text: str) -> None:
         """A message says itself where it goes."""
         said: DeliveryState = delivery_state_of(entry)
-        if said is None and entry.held and self.rules_enabled:
+        if said is None and entry.held and self.emitter is not None:
             said = DeliveryState()
             entry.route = (said,)
         if said is not None:
@@ -1453,7 +1457,7 @@ class Amqp10Tracker:
         events: list[Any] = None
         link: Link = link_of(entry)
         named: cython.bint = messages.correlation_id.has(row)
-        if messages.body_size.values[row] > self.large:
+        if messages.body_size.values[row] > LARGE_BYTES:
             events = ["large"]
         if messages.redelivered.values[row] == 1:
             times = channel.own_times()
@@ -1482,7 +1486,7 @@ class Amqp10Tracker:
             return 0
         facts = {"entry": entry, "rows": messages, "row": row, "link": link}
         for event in events:
-            self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
+            self.emitter.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
     def _write(self, entry: PendingMessage, said: DeliveryState) -> cython.int:

@@ -267,7 +267,7 @@ class Histogram:
 class LatencyHistogram:
     """Recent times in little memory, one of these a connection: quantiles are within 9 %.
 
-    What `turn` was called for twice is forgotten, so they are those of one to two turns.
+    What was counted before the last but one `rotate` is forgotten.
     """
 
     number: cython.longlong

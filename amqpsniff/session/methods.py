@@ -141,14 +141,16 @@ def open_channel(
 ) -> cython.int:
     """channel.open: what was open on the number ends, what waits for a reply gets none."""
     if slot.channel is not None:
-        if tracker.rules_enabled:
-            tracker.emit("channel-opened-twice", slot.channel, frame.number, frame.ts_ns, {})
+        if tracker.emitter is not None:
+            tracker.emitter.emit(
+                "channel-opened-twice", slot.channel, frame.number, frame.ts_ns, {}
+            )
         tracker.settler.give_up_tentative(slot.channel, frame.ts_ns)
         _end_channel(tracker, slot)
     move_slot(slot, frame.method, frame.side)
     begin_channel(session, slot, capture, frame)
-    if tracker.rules_enabled:
-        tracker.emit("channel-begins", slot.channel, frame.number, frame.ts_ns, {})
+    if tracker.emitter is not None:
+        tracker.emitter.emit("channel-begins", slot.channel, frame.number, frame.ts_ns, {})
     return 0
 
 
@@ -180,7 +182,7 @@ def _close(tracker: Any, channel: Channel, frame: MethodFrame, request: Request 
     channel.broker_discards = True
     if frame.side == SERVER:
         _refuse(tracker, channel, frame)
-        if tracker.rules_enabled and waiting:
+        if tracker.emitter is not None and waiting:
             method = read_reason(frame.arguments_json)[2]
             channel.blamed_packet_number = _blamed(waiting, CLIENT, method)
     close = read_close(frame.arguments_json)
@@ -375,9 +377,9 @@ def _cancelled(tracker: Any, channel: Channel, frame: MethodFrame, request: Requ
         tracker.consumers_known -= consumer is not None
         if consumer is not None and frame.name == "basic.cancel":
             _keep_cancelled(channel, frame.consumer_tag, consumer)
-        if tracker.rules_enabled and frame.name == "basic.cancel" and frame.whole:
+        if tracker.emitter is not None and frame.name == "basic.cancel" and frame.whole:
             facts = {"consumer": consumer, "tag": frame.consumer_tag}
-            tracker.emit("consumer-cancelled", channel, frame.number, frame.ts_ns, facts)
+            tracker.emitter.emit("consumer-cancelled", channel, frame.number, frame.ts_ns, facts)
 
 
 def _keep_cancelled(channel: Channel, tag: str, consumer: Any) -> None:

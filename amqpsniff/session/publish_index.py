@@ -46,8 +46,8 @@ def _column(code: Any, size: Any) -> Any:
 class PublishIndex:
     """Lines of equal publishes, first in first out, by their hash; -1 for no publish and no line.
 
-    After `meant`: `candidates` says among how many the publish was chosen, `advanced` whether its
-    queue hands it on for the first time. `hits` counts by name what a limit kept from being
+    After `meant`: `candidates` says among how many the publish was chosen, `is_first_hop` whether
+    its queue hands it on for the first time. `hits` counts by name what a limit kept from being
     remembered.
     """
 

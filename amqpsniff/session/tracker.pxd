@@ -1,4 +1,3 @@
-from amqpsniff.decode.meanings cimport Note
 from amqpsniff.decode.moments cimport Moments
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
@@ -6,27 +5,20 @@ from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.method_frame cimport MethodFrame, Request, HandshakeArguments
 from amqpsniff.session.link_recorder cimport LinkRecorder
 from amqpsniff.session.reply_matcher cimport ReplyMatcher
-from amqpsniff.session.routes cimport Routes
-from amqpsniff.session.recent_publishes cimport RecentPublishes
+from amqpsniff.session.rules.emitter cimport Emitter
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.message_log cimport MessageLog
 from amqpsniff.session.entities cimport Channel, Consumer, PendingMessage, ChannelSlot, Session
 from amqpsniff.session.event_log cimport EventLog
 from amqpsniff.session.links cimport Link
-from amqpsniff.columns cimport Texts, Vocabulary
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
 
 cdef class Tracker:
     cdef public FindingLog log
-    cdef public bint rules_enabled
-    cdef public dict shared, rules, amqp10_rules
-    cdef list of_methods, gated
-    cdef dict argument_bits
+    cdef public dict shared
+    cdef readonly Emitter emitter
     cdef public list names
     cdef const unsigned char[::1] kinds
-    cdef public long long large, stalled
-    cdef public RecentPublishes recent_publishes
-    cdef public object words
     cdef public list captures
     cdef public Amqp10Tracker amqp10
     cdef public MessageLog message_log
@@ -38,38 +30,14 @@ cdef class Tracker:
     cdef public Session ending
     cdef public tuple loss_moment
     cdef public FrameRows frames
-    cdef public dict exchanges
-    cdef list routes_known
-    cdef long long[::1] exchange_counts
-    cdef int on_frame(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _note_capture(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _end_silence(self, FrameRows frames, long long row, list connections) except? -1
-    cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
-    cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts, int bits=*)
-    cpdef emit_connection(self, str event, Session session, object number, object ts_ns, dict facts, int bits=*)
-    cdef emit_method(self, Session session, Channel channel, MethodFrame frame, Request request)
     cpdef MessageLog dated_log(self, Session session)
     cdef int set_time(self, EventLog event_log, Connection connection) except? -1
     cpdef tuple now(self)
     cpdef on_connection_closed(self, Session session)
-    cdef int on_misplaced(self, FrameRows frames, long long row, list connections, str event) except? -1
-    cdef dict _describe(self, FrameRows frames, long long row)
     cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
-    cdef int _see_note(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, bint publish) except? -1
-    cdef _emit_message(self, str event, Channel channel, PendingMessage entry, MessageRows messages, long long row)
-    cdef int _count_route(self, Channel channel, MessageRows messages, long long row, bint publish) except? -1
     cdef int _note_unfinished(self, Channel channel, MessageRows messages, long long row, int side) except? -1
-    cdef long long _end_ns(self, MessageRows messages, long long row) except? -2
-    cdef int _see_size(
-        self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size
-    ) except? -1
-    cdef int _note_bulky(
-        self, Channel channel, MessageRows messages, long long row, long long size
-    ) except? -1
-    cdef int _see_behind(self, Channel channel, long long number, long long ts_ns) except? -1
-    cdef int _queued(self, Channel channel, MessageRows messages, long long row) except? -1
-    cdef int _check_publish(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
-    cdef int _count_exchange(self, MessageRows messages, long long row, bint publish, long long size) except? -1
     cdef public object limits
     cdef public Settler settler
     cdef public list open_contents
@@ -122,7 +90,3 @@ cdef class Tracker:
     cpdef int end(self, Connection connection) except? -1
     cpdef int end_channel(self, Channel channel) except? -1
     cdef int end_link(self, Link link, Channel channel) except? -1
-
-
-cdef tuple notable_headers(Texts column, long long row)
-cdef bint _may_stand_out(Texts column, long long start, long long end) except? -1

@@ -3,20 +3,17 @@
 
 Methods that come with every message are handled here, all others in `methods`; `state_machine` has
 the states. A message's row is written when its content ends, its method's frame long before: the
-decoder numbers contents, and what is known of each of them is kept under that number. Rules are
-asked on their events, only where findings are wanted; with `message_log`, what takes the messages
-of all connections is written down there and not judged. State from before the capture is unknown
-and stays so; a loss makes unknown what it may have hidden.
+decoder numbers contents, and what is known of each of them is kept under that number. Where
+findings are wanted, an `Emitter` of `rules.emitter` sees all of it and asks the rules; with
+`message_log`, what takes the messages of all connections is written down there and not judged.
+State from before the capture is unknown and stays so; a loss makes unknown what it may have hidden.
 """
 
 from __future__ import annotations
 
-from array import array
-
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative
-from cython.cimports.amqpsniff.decode.codes import HEARTBEAT, INCOMPLETE, METHOD, TRUNCATED
-from cython.cimports.amqpsniff.decode.meanings import Note
+from cython.cimports.amqpsniff.decode.codes import HEARTBEAT, INCOMPLETE, METHOD
 from cython.cimports.amqpsniff.decode.method_layout import (
     CUT,
     FLAGS_CUT,
@@ -45,7 +42,6 @@ from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
     Consumer,
-    LastSent,
     MessageTimes,
     PendingMessage,
     Session,
@@ -81,59 +77,8 @@ from cython.cimports.amqpsniff.session.methods import (
     reopen_channel,
     resume_side,
 )
-from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
-from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher, note_answer
-from cython.cimports.amqpsniff.session.routes import Routes
-from cython.cimports.amqpsniff.session.rules.context import Asked, RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import (
-    ANYTHING,
-    BEHIND_NS,
-    BULKY_BYTES,
-    BULKY_NS,
-    BUSY,
-    BUSY_BYTES,
-    BUSY_MESSAGES,
-    BY_BROKER,
-    CONFIRMS,
-    CONSUMES,
-    DEEP,
-    DELIVERED,
-    DOUBTED,
-    EXCLUSIVE,
-    EXTENDED,
-    HELD,
-    LARGE_BYTES,
-    LARGE_HEADERS_BYTES,
-    LASTED,
-    LEFT_OPEN,
-    MANY_ENTRIES_BYTES,
-    MANY_TABLES,
-    MISSING_NS,
-    NESTED,
-    OPENS,
-    PASSIVE,
-    PUBLISHED,
-    QUIET,
-    QUIET_NS,
-    READ,
-    REPEATS,
-    SEVERAL_CHANNELS,
-    SHORT,
-    SHORT_NS,
-    SLOW_NS,
-    SPOKE,
-    STALLED_NS,
-    STAYED,
-    STAYED_NS,
-    TRANSFERRED_BYTES,
-    UNCLEAN,
-    UNOPENED,
-    UNPROTECTED,
-    WAITED,
-    WAITED_NS,
-    WAITING,
-    ZERO_WINDOW,
-)
+from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
+from cython.cimports.amqpsniff.session.rules.emitter import Emitter
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.decode import method_layout
@@ -141,17 +86,7 @@ from amqpsniff.decode.contents import LATE
 from amqpsniff.session import method_flags, methods
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.link_recorder import LinkRecorder
-from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.owing import silence_before
-from amqpsniff.session.rules.occasions import (
-    OLDEST,
-    PAUSED_NS,
-    PROVISIONAL,
-    SILENCES,
-    SINCE,
-    STUCK,
-)
-from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CHANNEL, CONNECTION
 from amqpsniff.session.table_rows import (
     CHANNEL_COLUMNS,
@@ -167,58 +102,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
-    from amqpsniff.columns import Texts
+    from amqpsniff.byteorder import ByteView
     from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.plan import Plan
     from amqpsniff.session.event_log import EventLog
     from amqpsniff.session.links import Link
-
-_NONE = cython.declare(tuple, ())
-
-MAX_TRACE_FORMATS = 8
-"""Sets of conventions of tracing that are remembered of a connection: a program has one or two."""
-
-
-_LOOKED_FIRST = cython.declare(cython.longlong, 32)
-_LOOKED_EACH = cython.declare(cython.longlong, 128)
-"""Of publishes with values of `packs.catalogue.SAMPLED` on a connection rules look at the first 32,
-and then at one in 128: a client that leaks a context or counts wrong goes on with it."""
-
-
-def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
-    """The events of `rules.occasions` that headers, a row of the column of their JSON, are."""
-    start: cython.longlong = column.offsets[row]
-    end: cython.longlong = column.offsets[row + 1]
-    if end - start <= LARGE_HEADERS_BYTES and not _may_stand_out(column, start, end):
-        return _NONE
-    octets: bytes = column.bytes_of(row)
-    events: list[Any] = []
-    if b'"x-death"' in octets:
-        events.append("dead-lettered")
-    if b'"eta":"' in octets:
-        events.append("to-be-done-later")
-    if len(octets) > LARGE_HEADERS_BYTES or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
-        events.append("large-headers")
-    return tuple(events)
-
-
-@cython.boundscheck(False)  # the range is checked
-def _may_stand_out(column: Texts, start: cython.longlong, end: cython.longlong) -> cython.bint:
-    """True if headers are worth reading: many tables in them, or a name like one looked for."""
-    tables: cython.int = 0
-    named: cython.int = 0
-    at: cython.longlong
-    octets: cython.uchar[::1] = column.octets
-    if start < 0 or end > len(octets):
-        raise IndexError("headers outside the column")
-    for at in range(start, end - 3):  # without branches: a compiler takes many octets at a time
-        tables += (octets[at] == 0x7B) | (octets[at] == 0x5B)
-        named |= (octets[at] == 0x22) & (  # a quote, and then `x-d` or `eta`
-            ((octets[at + 1] == 0x78) & (octets[at + 3] == 0x64))
-            | ((octets[at + 1] == 0x65) & (octets[at + 3] == 0x61))
-        )
-    return named != 0 or tables > MANY_TABLES
-
 
 _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)
@@ -230,214 +118,8 @@ _METHODS = cython.declare(cython.int, len(METHODS))
 _MAX_OPENED = cython.declare(cython.int, 131_072)
 # Different handshakes that new ones are compared with.
 _MAX_ALIKE = cython.declare(cython.int, 8)
-# Length of arguments whose bits are remembered.
-_MAX_ALIKE_BYTES = cython.declare(cython.int, 1_024)
 # Contents after which it is worth while to forget those that have their rows.
 _MANY_OPENED = cython.declare(cython.int, 4_096)
-
-_PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
-_PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
-_CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
-_ARGUMENTS = cython.declare(cython.int, PASSIVE | EXTENDED | NESTED | EXCLUSIVE)
-_STEPS = cython.declare(bytes, method_flags.STEPS)
-
-MAX_EXCHANGES = 4_096
-"""Exchanges whose messages are counted; a client may make up names."""
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _ask(rules: tuple[Any, ...], context: RuleContext, bits: cython.int = ANYTHING) -> cython.int:
-    """Ask rules about one context, which they share; `bits` is what `context.where` looks at."""
-    asked: Asked
-    for asked in rules:
-        if asked.bits < 0 or bits & asked.bits:
-            if asked.names is None or _is_noted(asked.names, context.memory):
-                asked.rule(context)
-    return 0
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _is_noted(names: tuple[Any, ...], memory: dict[Any, Any]) -> cython.bint:
-    """True if something was noted under one of the names."""
-    for name in names:  # noqa: SIM110 - compiled, this is a loop
-        if name in memory:
-            return True
-    return False
-
-
-@cython.cfunc
-def _context(
-    tracker: Tracker,
-    session: Session,
-    channel: Any,
-    number: Any,
-    ts_ns: Any,
-    frame: Any,
-    request: Any,
-    facts: dict[Any, Any] | None,
-) -> RuleContext:
-    """A context, made without a call of its class: there are very many."""
-    context: RuleContext = RuleContext.__new__(RuleContext)
-    context.tracker, context.log, context.shared = tracker, tracker.log, tracker.shared
-    context.place_at(session, channel, number, ts_ns, frame, request, facts)
-    return context
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=True)
-def _note_silence(
-    session: Session,
-    side: cython.int,
-    silence: cython.longlong,
-    frames: FrameRows,
-    row: cython.longlong,
-) -> cython.int:
-    """The longest silence of a side so far is over, with a frame: note where."""
-    if silence >= QUIET_NS:
-        place = frames.packet_number.values[row], frames.ts_ns.values[row]
-        session.memory[SILENCES[side]] = place
-    return 0
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def note_step(session: Session, place: cython.int, frame: MethodFrame) -> cython.int:
-    """Remember when a step of the handshake was, and where."""
-    if session.steps[place + 1] == NULL:
-        session.steps[place] = frame.ts_ns
-        session.steps[place + 1] = frame.number
-    return 0
-
-
-def argument_bits(octets: bytes | None) -> Any:
-    """The bits of a method's arguments that `rules.context.where` asks for.
-
-    `find`, since `in` takes three times as long for bytes.
-    """
-    bits: cython.int = ~(PASSIVE | EXTENDED | NESTED | EXCLUSIVE)
-    if octets is None:
-        return bits
-    if octets.find(b'"x-') >= 0:
-        bits |= EXTENDED
-    if len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP:
-        bits |= NESTED
-    if octets.find(b'"passive":true') >= 0:
-        bits |= PASSIVE
-    if octets.find(b'"exclusive":true') >= 0 or octets.find(b'"auto_delete":true') >= 0:
-        bits |= EXCLUSIVE
-    return bits
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _consumes(session: Session) -> cython.bint:
-    """True if a connection has or had consumers."""
-    slot: ChannelSlot
-    if SINCE in session.memory or (session.routes is not None and session.routes.consumed):
-        return True
-    for slot in session.slots():  # noqa: SIM110 - compiled, this is a loop
-        if slot.channel is not None and slot.channel.by_tag:
-            return True
-    return False
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _message_bits(published: cython.longlong, delivered: cython.longlong) -> cython.int:
-    """Messages of a channel or connection, as bits of `rules.occasions`."""
-    bits: cython.int = 0
-    if published:
-        bits |= PUBLISHED
-    if delivered:
-        bits |= DELIVERED
-    if published >= BUSY_MESSAGES or delivered >= BUSY_MESSAGES:
-        bits |= BUSY
-    return bits
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _channel_bits(channel: Channel) -> cython.int:
-    """Bits of `rules.occasions` for a channel that ends."""
-    bits: cython.int = _message_bits(channel.published, channel.delivered)
-    memory: dict[Any, Any] = channel.session.memory
-    times: MessageTimes = channel.times
-    if channel.published:
-        if (
-            times.confirmed
-            or channel.publishes
-            or channel.midstream_confirms is not None
-            or channel.amqp10 is not None
-        ):
-            bits |= CONFIRMS
-        if not channel.mode:
-            bits |= UNPROTECTED
-        if times.repeats > 1:
-            bits |= REPEATS
-    if channel.delivered:
-        if times.deliver_bytes >= BUSY_BYTES:
-            bits |= BUSY
-        if max(times.queued_ns_max, times.ack_ns_max) >= WAITED_NS:
-            bits |= WAITED
-        if channel.unsettled or PROVISIONAL in memory or STUCK in memory or OLDEST in memory:
-            bits |= HELD
-    if channel.by_tag:
-        bits |= CONSUMES
-    return bits
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _end_bits(session: Session) -> cython.int:
-    """What became of a connection that ends, as bits of `rules.occasions`."""
-    slot: ChannelSlot
-    bits: cython.int = 0
-    published: cython.longlong = session.published
-    delivered: cython.longlong = session.delivered
-    connection: Connection = session.connection
-    tcp = connection.conversation
-    for slot in session.slots():
-        if slot.requests:
-            bits |= WAITING
-        if slot.channel is not None:
-            published += slot.channel.published
-            delivered += slot.channel.delivered
-    bits |= _message_bits(published, delivered)
-    if "connection.start" in session.handshake and "connection.open-ok" not in session.handshake:
-        bits |= UNOPENED
-    if session.closed_by is None or not session.over:
-        bits |= UNCLEAN
-        if session.closed_by is None and tcp.ended is None:
-            bits |= LEFT_OPEN
-    if tcp.zero_windows != (None, None):
-        bits |= ZERO_WINDOW
-    packets = tcp.packets
-    start_ns = tcp.start_ns
-    end_ns: cython.longlong = tcp.end_ns
-    certain = connection.began and not session.has_loss and packets[0] and packets[1]
-    if not certain or end_ns <= 0 or not session.handshake_whole("connection.start-ok"):
-        bits |= DOUBTED
-    if start_ns > 0 and end_ns - start_ns > STAYED_NS:
-        bits |= STAYED
-    if start_ns > 0 and end_ns - start_ns < SHORT_NS:
-        bits |= SHORT
-    else:
-        bits |= LASTED
-    if session.newest is not None:
-        bits |= SPOKE
-    if _consumes(session):
-        bits |= CONSUMES
-    if session.channels_opened >= SEVERAL_CHANNELS:
-        bits |= OPENS
-    if connection.reads_bodies:
-        bits |= READ
-    last: cython.longlong = min(session.last_client_ns, session.last_server_ns)
-    silence: cython.longlong = max(session.silence_client_ns, session.silence_server_ns)
-    if last <= 0 or max(silence, end_ns - last) >= QUIET_NS or tcp.retransmissions != (0, 0):
-        bits |= QUIET
-    return bits
 
 
 class Tracker:
@@ -448,16 +130,13 @@ class Tracker:
     to a confirm is known.
 
     Args:
-        asked: The `amqpsniff.plan.Plan` of the run; of frames alone only replies are found.
+        plan: The plan of the run; of frames alone only replies are found.
         log: Collects what the rules find.
         moments: The decoder's `Moments`, or None.
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
     log: Any
-    rules_enabled: cython.bint
-    large: int
-    stalled: int
     moments: Moments
     on_silence: Any
     in_message_row: cython.bint
@@ -484,23 +163,14 @@ class Tracker:
     max_slots: int
 
     shared: dict[Any, Any]
-    rules: dict[Any, Any]
-    amqp10_rules: dict[Any, Any]
-    of_methods: list[Any]
-    gated: list[Any]
-    argument_bits: dict[Any, Any]
     names: list[Any]
     kinds: ByteView
-    recent_publishes: RecentPublishes
-    words: Any
     captures: list[Any]
+    emitter: Emitter
     amqp10: Amqp10Tracker
     message_log: MessageLog
     link_recorder: LinkRecorder
     frames: FrameRows
-    exchanges: dict[Any, Any]
-    routes_known: list[Any]
-    exchange_counts: IntView
     settler: Settler
     open_contents: list[Any]
     handshakes: dict[Any, Any]
@@ -525,44 +195,27 @@ class Tracker:
     discarded: ByteView
 
     def __init__(
-        self, asked: Any, log: Any, moments: Any = None, limits: Any = None, memory: Any = None
+        self, plan: Plan, log: Any, moments: Any = None, limits: Any = None, memory: Any = None
     ) -> None:
-        tables = frozenset(asked.tables)
-        log = log if "findings" in tables else None
-        self.log = log
-        self.rules_enabled = log is not None
-        self.rules, self.amqp10_rules = {}, {}
-        self.of_methods = self.gated = []
-        self.argument_bits = {}
+        tables = frozenset(plan.tables)
+        self.log = log if "findings" in tables else None
         self.shared = {}
+        self.emitter = None if self.log is None else Emitter(self)
         self.names = method_flags.NAMES
         self.kinds = method_flags.KINDS
-        self.large = LARGE_BYTES
-        self.recent_publishes = RecentPublishes() if self.rules_enabled else None
-        if self.rules_enabled:
-            from amqpsniff.session.rules.registry import AMQP10_RULES, GATED, RULES
-
-            self.rules, self.amqp10_rules = RULES, AMQP10_RULES
-            self.of_methods = [RULES.get(name, _NONE) for name in self.names]
-            self.gated = [GATED.get(name, 0) for name in self.names]
-        self.stalled = STALLED_NS
         self.link_recorder = self.packs = None
         self.in_message_row = False
         self.frames = None
         self.captures = []
         self.now_row = -1
         self.ending = self.loss_moment = None
-        self.words = None
-        self.exchanges = {}
-        self.exchange_counts = array("q")
-        self.routes_known = [0]
         self.limits = limits or Limits()
         self.max_handshake_bytes = self.limits.fact
         self.max_all_handshakes_bytes = self.limits.facts
         self.settler = Settler(self.limits)
-        self.settler.emitter = self if self.rules_enabled else None
-        self.settler.estimates = self.rules_enabled
-        self.amqp10 = Amqp10Tracker(self, self.settler, asked)
+        self.settler.emitter = self.emitter
+        self.settler.estimates = self.emitter is not None
+        self.amqp10 = Amqp10Tracker(self, self.settler, plan)
         self.consumers_known = 0
         self.handshakes_bytes = 0
         self.handshakes = {}
@@ -573,22 +226,22 @@ class Tracker:
         self.late_contents = {}
         self.reply_matcher = ReplyMatcher(self.limits, self.settler)
         self.replies_only = tables == {"frames"}
-        self.states_only = self.replies_only and not asked.handshakes
-        self.settles = asked.settles
-        self.on_silence = asked.on_silence
+        self.states_only = self.replies_only and not plan.handshakes
+        self.settles = plan.settles
+        self.on_silence = plan.on_silence
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
         self.wants_links = "links" in tables
         self.moments = moments
-        self.message_log = asked.sightings
-        if asked.links and "messages" in tables:
-            self.link_recorder = LinkRecorder(memory, asked.linkables)
-        if asked.census is not None:
+        self.message_log = plan.sightings
+        if plan.links and "messages" in tables:
+            self.link_recorder = LinkRecorder(memory, plan.linkables)
+        if plan.census is not None:
             self.settler.measure()
-            self.settler.recent_latencies = asked.census.lately
+            self.settler.recent_latencies = plan.census.lately
             self.reply_matcher.measure()
-            if asked.census.is_of_part:
-                self.settler.scope = self.reply_matcher.scope = asked.census
+            if plan.census.is_of_part:
+                self.settler.scope = self.reply_matcher.scope = plan.census
         self.sessions = self.unmeasured = 0
         self.lost_before = set()
         self.slots = 0
@@ -606,7 +259,7 @@ class Tracker:
         self.discarded = method_flags.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
-        if not asked.peers:
+        if not plan.peers:
             self.connection_handlers = methods.CONNECTION_STEP_HANDLERS
         self.followed = method_flags.OF_REPLIES if self.states_only else method_flags.ALL
 
@@ -669,6 +322,7 @@ class Tracker:
         in order, `captures` the names of captures by code.
         """
         self.captures, self.frames = captures, frames
+        connection: Connection
         row: cython.longlong
         method: cython.int
         message: cython.longlong = first_message
@@ -700,15 +354,16 @@ class Tracker:
                 self.now_row = row
                 if self.on_silence is not None:
                     self._end_silence(frames, row, connections)
-                if self.rules_enabled and len(captures) > 1:
+                if self.emitter is not None and len(captures) > 1:
                     self._note_capture(frames, row, connections)
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, connections)
                 elif _METHODS <= method < SEND:
                     self._performative(frames, row, connections)
-                if self.rules_enabled:
-                    self.on_frame(frames, row, connections)
+                if self.emitter is not None:
+                    connection = connections[frames.connection.values[row]]
+                    self.emitter.on_frame(connection, frames, row)
         return message
 
     def _note_capture(
@@ -776,16 +431,18 @@ class Tracker:
             if slot is None or slot.number != number:
                 slot = self._slot(session, number)
             if (
-                self.rules_enabled
+                self.emitter is not None
                 and has_closed(session, side)
                 and not self.closing_methods[method]
             ):
-                self.on_misplaced(frames, row, connections, "after-close")
+                self.emitter.emit_misplaced("after-close", session, None, frames, row)
             if slot is not None and (kind == OTHER or not session.over):
                 opened = self._follow(session, slot, frames, row, kind, side)
-        elif self.rules_enabled and side >= 0:
-            event = "wrong-channel" if may_send else "wrong-direction"
-            self.on_misplaced(frames, row, connections, event)
+        elif self.emitter is not None and side >= 0:
+            session = connections[frames.connection.values[row]].session
+            if session is not None:
+                event = "wrong-channel" if may_send else "wrong-direction"
+                self.emitter.emit_misplaced(event, session, None, frames, row)
         if self.content[method] and not self.replies_only:
             self.begin_content(opened)
         return 0
@@ -892,20 +549,20 @@ class Tracker:
         subject: Any = None
         before: cython.int = session.state_code
         move_connection(session, method, side)
-        if handler is None and not self.rules_enabled:
+        if handler is None and self.emitter is None:
             return None
         frame: MethodFrame = frame_of(self.names[method], frames, row)
-        if self.rules_enabled:
+        if self.emitter is not None:
             if not _ALLOWED[2 * (before * _METHODS + method) + side]:
                 state = CONNECTION.states[before]
                 facts = {"method": frame.name, "side": side, "state": state}
-                self.emit_connection("out-of-order", session, frame.number, frame.ts_ns, facts)
+                self.emitter.emit_connection(
+                    "out-of-order", session, frame.number, frame.ts_ns, facts
+                )
         if handler is not None:
             subject = handler(self, session, frame, request)
-        if self.rules_enabled:
-            if _STEPS[method]:
-                note_step(session, 2 * _STEPS[method] - 2, frame)
-            self.emit_method(session, None, frame, request)
+        if self.emitter is not None:
+            self.emitter.emit_method(session, None, frame, request)
         return subject
 
     def _on_channel(
@@ -945,10 +602,10 @@ class Tracker:
             ):
                 frame = frame_of(self.names[method], frames, row)
                 subject = handler(self, channel, frame, request)
-        if self.rules_enabled:
+        if self.emitter is not None:
             if frame is None:
                 frame = frame_of(self.names[method], frames, row)
-            self.emit_method(session, channel, frame, request)
+            self.emitter.emit_method(session, channel, frame, request)
         return subject
 
     def on_loss(self, connection: Connection, direction: cython.int, place: Any) -> cython.int:
@@ -964,10 +621,8 @@ class Tracker:
             message_log: MessageLog = self.dated_log(session)
             if message_log is not None:
                 message_log.lose(session, side)
-            elif self.recent_publishes is not None:
-                self.recent_publishes.lose(session.number, side)
-            if self.rules_enabled:
-                self.emit_connection("frames-lost", session, None, None, {"side": side})
+            if self.emitter is not None:
+                self.emitter.on_loss(session, side)
         return 0
 
     def _lose_refusals(self, session: Session) -> cython.int:
@@ -982,13 +637,8 @@ class Tracker:
         """A connection is over, or the capture is: what is open stays as it is."""
         session: Session = connection.session or self._begin(connection)
         self.ending = session
-        if self.rules_enabled:
-            tcp = connection.conversation
-            if connection.last_capture is not None:
-                session.note_capture(tcp.end_ns, connection.last_capture)
-            bits: cython.int = _end_bits(session)
-            number, ts_ns = tcp.last_packet_number, tcp.end_ns
-            self.emit_connection("connection-ends", session, number, ts_ns, {}, bits)
+        if self.emitter is not None:
+            self.emitter.on_connection_end(session)
         note_end(self, session)
         if connection.is_amqp10:
             self.amqp10.end(session)
@@ -1009,9 +659,8 @@ class Tracker:
 
     def end_channel(self, channel: Channel) -> cython.int:
         """A channel incarnation is over: its sums are those of its connection from now on."""
-        if self.rules_enabled:
-            number = channel.closed_packet_number
-            self.emit("channel-ends", channel, number, channel.end_ns, {}, _channel_bits(channel))
+        if self.emitter is not None:
+            self.emitter.on_channel_end(channel)
         self.settler.finish(channel)
         if self.message_log is not None:
             self.dated_log(channel.session).close(channel)
@@ -1031,17 +680,17 @@ class Tracker:
 
     def end_link(self, link: Link, channel: Channel) -> cython.int:
         """A link of AMQP 1.0 is over."""
-        if self.rules_enabled:
+        if self.emitter is not None:
             number = link.detached_number if link.detached_number > 0 else None
-            self.emit("link-ends", channel, number, link.detached_ns, {"link": link})
+            self.emitter.emit("link-ends", channel, number, link.detached_ns, {"link": link})
         if self.wants_links:
             self.link_rows.append(link_row(link, channel))
         return 0
 
     def finish(self, number: Any, ts_ns: Any) -> None:
         """The capture is over, at a packet; every connection was ended before."""
-        if self.rules_enabled:
-            self.emit_connection("capture-ends", None, number, ts_ns, {})
+        if self.emitter is not None:
+            self.emitter.on_capture_end(number, ts_ns)
         for event_log in self.event_logs():
             event_log.finish()
 
@@ -1073,9 +722,11 @@ class Tracker:
                 session, slot, frames, row, frames.method.values[row], 1
             )
             got: Consumer = None if request is None else request.subject
-            if self.rules_enabled and got is not None and got.no_ack:
+            if self.emitter is not None and got is not None and got.no_ack:
                 facts = {"queue": got.queue}
-                self.emit("got-automatically", slot.channel, request.number, request.ts_ns, facts)
+                self.emitter.emit(
+                    "got-automatically", slot.channel, request.number, request.ts_ns, facts
+                )
             return got
         channel: Channel = slot.channel
         if kind != DELIVER or channel is None:
@@ -1138,9 +789,13 @@ class Tracker:
         if times.first_delivery_ns == NULL:
             times.first_delivery_ns = entry.ts_ns
         times.last_delivery_ns = entry.ts_ns
-        if self.rules_enabled and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
+        if (
+            self.emitter is not None
+            and channel.last_tag >= 0
+            and entry.number != channel.last_tag + 1
+        ):
             facts = {"tag": entry.number, "last": channel.last_tag}
-            self.emit("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
+            self.emitter.emit("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
         if session.has_loss:
             self.settler.follow_tag(channel, entry.number)
         channel.last_tag = entry.number
@@ -1181,16 +836,20 @@ class Tracker:
             times.first_publish_number = entry.packet_number
             times.first_publish_ns = entry.ts_ns
         times.last_publish_ns, times.last_publish_number = entry.ts_ns, entry.packet_number
-        if self.rules_enabled:
+        if self.emitter is not None:
             if (
                 channel.closing[1] or session.closing[1]
                 if channel.broker_discards
                 else self._is_after_end(session, channel, entry)
             ):
                 facts = {"frames": frames, "row": row}
-                self.emit("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
+                self.emitter.emit(
+                    "published-on-closed", channel, entry.packet_number, entry.ts_ns, facts
+                )
             if session.blocked_since is not None:
-                self.emit("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
+                self.emitter.emit(
+                    "published-while-blocked", channel, entry.packet_number, entry.ts_ns, {}
+                )
         entry.number = -1
         if not channel.known and not channel.numbered:
             self.settler.publish_unnumbered(channel, entry, self.late_row == row)
@@ -1301,10 +960,8 @@ class Tracker:
     ) -> Channel:
         """A method on a number that is not open: its beginning was not seen, or never was."""
         channel: Channel = begin_channel(session, slot, self.capture_of(frames, row), None)
-        if self.rules_enabled:
-            number: cython.longlong = frames.packet_number.values[row]
-            ts_ns: cython.longlong = frames.ts_ns.values[row]
-            self.emit("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
+        if self.emitter is not None:
+            self.emitter.emit_misplaced("channel-not-open", session, channel, frames, row)
         return channel
 
     # messages, from their methods to their rows
@@ -1386,9 +1043,11 @@ class Tracker:
             exchange = words.exchange.text(messages.exchange.values[row])
             entry.route = (exchange, words.routing_key.text(messages.routing_key.values[row]))
             publish: PendingMessage = self.settler.settle_returned(entry)
-            if self.rules_enabled:
+            if self.emitter is not None:
                 facts = {"entry": publish, "rows": messages, "row": row}
-                self.emit("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
+                self.emitter.emit(
+                    "returned", entry.channel, entry.packet_number, entry.ts_ns, facts
+                )
             return 0
         if entry.kind == PUBLISH:
             if entry.number > 0:
@@ -1397,6 +1056,50 @@ class Tracker:
             self._name_queue(messages, row, entry.consumer)
         self.settler.attach(entry, messages, row)
         return self.count_message(entry.channel, entry, messages, row, size)
+
+    def count_message(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        messages: MessageRows,
+        row: cython.longlong,
+        size: cython.longlong,
+    ) -> cython.int:
+        """Count a message's bytes; `size`: as its header says."""
+        publish: cython.bint = entry is None or entry.kind == PUBLISH
+        sent: cython.longlong = messages.sent(row)
+        times: MessageTimes = channel.own_times()
+        if sent > 0:
+            if publish:
+                times.publish_bytes += sent
+            else:
+                times.deliver_bytes += sent
+        if messages.status.values[row] == INCOMPLETE:
+            self._note_unfinished(channel, messages, row, 0 if publish else 1)
+        if self.emitter is None:
+            return 0
+        return self.emitter.on_message(channel, entry, messages, row, size)
+
+    def _note_unfinished(
+        self, channel: Channel, messages: MessageRows, row: cython.longlong, side: cython.int
+    ) -> cython.int:
+        """A content is not whole: the rest may come yet, unless another method stands there."""
+        frames: FrameRows = self.frames
+        number: cython.longlong = messages.packet_number.values[row]
+        after: cython.longlong = messages.ended_at.values[row]
+        if 0 < after <= frames.rows and (
+            frames.connection.values[after - 1] == messages.connection.values[row]
+            and frames.channel.values[after - 1] == messages.channel.values[row]
+            and frames.sender.values[after - 1] == side
+            and frames.frame_type.values[after - 1] == METHOD
+            and frames.packet_number.values[after - 1] != number
+        ):
+            channel.unfinished = None
+        else:
+            captured = messages.body_captured.values[row]
+            size = messages.body_size.values[row]
+            channel.unfinished = side, number, messages.ts_ns.values[row], captured, size
+        return 0
 
     def _name_queue(
         self, messages: MessageRows, row: cython.longlong, consumer: Consumer
@@ -1431,156 +1134,7 @@ class Tracker:
         self.open_contents.clear()
         return 0
 
-    # rules
-
-    def on_frame(
-        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
-    ) -> cython.int:
-        """A frame of any type: its side is not silent."""
-        connection: Connection = connections[frames.connection.values[row]]
-        side: cython.int = frames.sender.values[row]
-        now: cython.longlong = frames.ts_ns.values[row]
-        session: Session = connection.session
-        if session is None and side == 0 and now != NULL:
-            connection.greeted_ns = now
-        if session is None or side < 0 or now == NULL:
-            return 0
-        session.frames += 1
-        last: cython.longlong = max(session.last_client_ns, session.last_server_ns)
-        if side == 0:
-            if session.last_client_ns != NULL and (
-                now - session.last_client_ns > session.silence_client_ns
-            ):
-                session.silence_client_ns = now - session.last_client_ns
-                _note_silence(session, side, session.silence_client_ns, frames, row)
-            session.last_client_ns = now
-            if not connection.is_amqp10:
-                self._note_sent(session, frames, row)
-        else:
-            if session.last_server_ns != NULL and (
-                now - session.last_server_ns > session.silence_server_ns
-            ):
-                session.silence_server_ns = now - session.last_server_ns
-                _note_silence(session, side, session.silence_server_ns, frames, row)
-            session.last_server_ns = now
-        if last != NULL and now >> _CHECK_BITS > last >> _CHECK_BITS:
-            check_waiting(self, session, frames.packet_number.values[row], now)
-        return 0
-
-    def _note_sent(self, session: Session, frames: FrameRows, row: cython.longlong) -> cython.int:
-        """A frame of the client, which the broker may object to."""
-        kind: cython.int = -1
-        method: cython.int = frames.method.values[row]
-        channel: cython.int = frames.channel.values[row]
-        number: cython.longlong = frames.packet_number.values[row]
-        slot: ChannelSlot = session.last
-        sent: LastSent = session.last_sent
-        if 0 <= method < len(self.kinds):
-            kind = self.kinds[method]
-        if sent is None:
-            sent = session.last_sent = LastSent()
-        sent.note(kind, method, number)
-        if channel == 0:
-            return 0
-        if slot is None or slot.number != channel:
-            slot = session.slot(channel)
-        if slot is not None:
-            if slot.last_sent is None:
-                slot.last_sent = LastSent()
-            sent = slot.last_sent
-            sent.note(kind, method, number)
-        return 0
-
-    def emit(
-        self,
-        event: str,
-        channel: Channel | None,
-        number: Any,
-        ts_ns: Any,
-        facts: dict[Any, Any] | None,
-        bits: cython.int = ANYTHING,
-    ) -> None:
-        """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
-        session: Session = channel.session
-        connection: Connection = session.connection
-        rules: Any = (self.amqp10_rules if connection.is_amqp10 else self.rules).get(event)
-        if rules is not None:
-            context = _context(self, session, channel, number, ts_ns, None, None, facts)
-            _ask(rules, context, bits)
-
-    def emit_connection(
-        self,
-        event: str,
-        session: Session,
-        number: Any,
-        ts_ns: Any,
-        facts: dict[Any, Any] | None,
-        bits: cython.int = ANYTHING,
-    ) -> None:
-        """Ask the rules of an event of a connection."""
-        is_amqp10: cython.bint = session is not None and session.connection.is_amqp10
-        rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
-        if rules:
-            context = _context(self, session, None, number, ts_ns, None, None, facts)
-            _ask(rules, context, bits)
-
-    def emit_method(
-        self, session: Session, channel: Channel, frame: MethodFrame, request: Request
-    ) -> None:
-        """Ask the rules of a method, and those of a reply."""
-        context: RuleContext = None
-        rules: tuple[Any, ...] = self.of_methods[frame.method]
-        if rules:
-            context = _context(
-                self, session, channel, frame.number, frame.ts_ns, frame, request, None
-            )
-            bits: cython.int = ANYTHING
-            wanted: cython.int = self.gated[frame.method]
-            if wanted:
-                octets: Any = None
-                if wanted & _ARGUMENTS:
-                    arguments: Texts = frame.rows.arguments
-                    row: cython.longlong = frame.row
-                    if frame.side == 1 and request is not None:
-                        arguments, row = request.rows.arguments, request.row
-                    if arguments is not None:  # its rows were not taken yet
-                        octets = arguments.bytes_of(row)
-                said: HandshakeArguments = session.handshake.get(frame.name)
-                if said is not None and said.json == octets:
-                    octets = said.json  # whose hash is known
-                known: Any = self.argument_bits.get(octets)
-                if known is None:
-                    known = argument_bits(octets)
-                    if octets is None or len(octets) <= _MAX_ALIKE_BYTES:
-                        if len(self.argument_bits) >= ALIKE:
-                            self.argument_bits.clear()
-                        self.argument_bits[octets] = known
-                bits = known
-                if channel is None and not _consumes(session):
-                    bits &= ~CONSUMES
-                if frame.flags & FLAGS_CUT:
-                    bits |= EXCLUSIVE
-                if frame.side == 0:
-                    bits &= ~BY_BROKER
-            _ask(rules, context, bits)
-        if request is None or channel is None or request.side != 0:
-            return
-        if frame.ts_ns == NULL or request.ts_ns == NULL:
-            return
-        memory: dict[Any, Any] = session.memory
-        if not session.connection.began:
-            memory.setdefault("answered", {})[channel.number] = request.number
-        took: cython.longlong = note_answer(
-            memory, self.names[request.method], request, frame.ts_ns
-        )
-        if took >= SLOW_NS:
-            memory["answered late"] = True
-        if took > MISSING_NS or PROVISIONAL in memory:
-            if context is None:
-                context = _context(
-                    self, session, channel, frame.number, frame.ts_ns, frame, request, None
-                )
-            _ask(self.rules.get("replied", _NONE), context)
+    # logs of what others judge, and their time
 
     def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""
@@ -1641,304 +1195,3 @@ class Tracker:
         """Logs of what happens, for others to judge."""
         written = None if self.link_recorder is None else self.link_recorder.written
         return [one for one in (self.message_log, written) if one is not None]
-
-    def on_misplaced(
-        self, frames: FrameRows, row: cython.longlong, connections: list[Any], event: str
-    ) -> cython.int:
-        """Ask the rules about a method that may not come from its side, or on its channel."""
-        connection: Connection = connections[frames.connection.values[row]]
-        if connection.session is None:
-            return 0
-        number: cython.longlong = frames.packet_number.values[row]
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
-        self.emit_connection(event, connection.session, number, ts_ns, self._describe(frames, row))
-        return 0
-
-    def _describe(self, frames: FrameRows, row: cython.longlong) -> dict[Any, Any]:
-        """Facts of a method that is out of place."""
-        return {
-            "method": self.names[frames.method.values[row]],
-            "channel": frames.channel.values[row],
-            "side": frames.sender.values[row],
-        }
-
-    def count_message(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        messages: MessageRows,
-        row: cython.longlong,
-        size: cython.longlong,
-    ) -> cython.int:
-        """Count a message's bytes, ask rules about what stands out; `size`: as its header says."""
-        publish: cython.bint = entry is None or entry.kind == PUBLISH
-        sent: cython.longlong = messages.sent(row)
-        times: MessageTimes = channel.own_times()
-        if sent > 0:
-            if publish:
-                times.publish_bytes += sent
-            else:
-                times.deliver_bytes += sent
-        if messages.status.values[row] == INCOMPLETE:
-            self._note_unfinished(channel, messages, row, 0 if publish else 1)
-        if not self.rules_enabled:
-            return 0
-        self._count_exchange(messages, row, publish, sent)
-        self._count_route(channel, messages, row, publish)
-        if publish or messages.notes is not None:
-            self._see_note(channel, entry, messages, row, publish)
-        facts: dict[Any, Any]
-        number: cython.longlong = messages.packet_number.values[row]
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        message_log: MessageLog = self.dated_log(channel.session)
-        if message_log is not None and publish:
-            message_log.publish(channel, messages, row)
-        elif message_log is not None and messages.redelivered.values[row] != 1:
-            message_log.deliver(channel, messages, row)
-        elif publish:
-            session: Session = channel.session
-            first: cython.longlong = self.recent_publishes.first(
-                messages, row, session.number, session.server_seen
-            )
-            if first >= 0:
-                times.repeats += 1
-                times.last_repeat = number
-                if times.repeats == 1:
-                    facts = {"first": first, "rows": messages, "row": row}
-                    self.emit("published-again", channel, number, ts_ns, facts)
-        elif messages.redelivered.values[row] != 1:
-            self._queued(channel, messages, row)
-        if size >= TRANSFERRED_BYTES:
-            self._see_size(channel, entry, messages, row, size)
-        if messages.redelivered.values[row] == 1:
-            times.redelivered += 1
-            self._emit_message("redelivered", channel, entry, messages, row)
-        if messages.headers.has(row):
-            for event in notable_headers(messages.headers, row):
-                self._emit_message(event, channel, entry, messages, row)
-        if publish:
-            return self._check_publish(channel, entry, messages, row)
-        if size >= BULKY_BYTES:
-            self._note_bulky(channel, messages, row, size)
-        elif channel.session.bulky is not None:
-            self._see_behind(channel, number, ts_ns)
-        if channel.session.pending_rpcs > 0 and (
-            messages.correlation_id.has(row) or messages.status.values[row] == TRUNCATED
-        ):
-            self._emit_message("answered", channel, entry, messages, row)
-        return 0
-
-    def _emit_message(
-        self,
-        event: str,
-        channel: Channel,
-        entry: PendingMessage,
-        messages: MessageRows,
-        row: cython.longlong,
-    ) -> None:
-        """Ask the rules about a message."""
-        facts = {"entry": entry, "rows": messages, "row": row}
-        number: cython.longlong = messages.packet_number.values[row]
-        self.emit(event, channel, number, messages.ts_ns.values[row], facts)
-
-    def _see_note(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        messages: MessageRows,
-        row: cython.longlong,
-        publish: cython.bint,
-    ) -> cython.int:
-        """Count a message with or without a trace's context; ask rules about what packs say."""
-        session: Session = channel.session
-        note: Note = None
-        if messages.notes is not None:
-            note = messages.notes.pop(row, None)
-        if note is not None and note.traced:
-            if publish:
-                session.traced_published += 1
-                formats = session.memory.get("trace formats", ())
-                if note.formats not in formats and len(formats) < MAX_TRACE_FORMATS:
-                    session.memory["trace formats"] = (*formats, note.formats)
-            else:
-                session.traced_delivered += 1
-        elif publish and (note is None or not note.internal):
-            if messages.reply_to.values[row] >= 0 or not messages.correlation_id.has(row):
-                session.untraced_published += 1  # what is not a reply
-        if note is None:
-            return 0
-        number: cython.longlong = messages.packet_number.values[row]
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        facts: dict[Any, Any]
-        if note.role is not None and session.routes is not None:
-            session.routes.mark(note.role, publish)
-        if publish and note.fields is not None:
-            session.looked += 1
-            if session.looked <= _LOOKED_FIRST or session.looked % _LOOKED_EACH == 0:
-                facts = {"entry": entry, "rows": messages, "row": row, "fields": note.fields}
-                self.emit("looked-at", channel, number, ts_ns, facts)
-        if note.said is not None:
-            facts = {"entry": entry, "rows": messages, "row": row, "said": note.said}
-            self.emit("noted", channel, number, ts_ns, facts)
-        return 0
-
-    def _count_route(
-        self, channel: Channel, messages: MessageRows, row: cython.longlong, publish: cython.bint
-    ) -> cython.int:
-        """Count a message for its route."""
-        routes: Routes = channel.session.routes
-        if routes is None:
-            routes = channel.session.routes = Routes(self.routes_known)
-        if publish:
-            return routes.publish(messages, row)
-        return routes.deliver(messages, row, channel.incarnation)
-
-    def _note_unfinished(
-        self, channel: Channel, messages: MessageRows, row: cython.longlong, side: cython.int
-    ) -> cython.int:
-        """A content is not whole: the rest may come yet, unless another method stands there."""
-        frames: FrameRows = self.frames
-        number: cython.longlong = messages.packet_number.values[row]
-        after: cython.longlong = messages.ended_at.values[row]
-        if 0 < after <= frames.rows and (
-            frames.connection.values[after - 1] == messages.connection.values[row]
-            and frames.channel.values[after - 1] == messages.channel.values[row]
-            and frames.sender.values[after - 1] == side
-            and frames.frame_type.values[after - 1] == METHOD
-            and frames.packet_number.values[after - 1] != number
-        ):
-            channel.unfinished = None
-        else:
-            captured = messages.body_captured.values[row]
-            size = messages.body_size.values[row]
-            channel.unfinished = side, number, messages.ts_ns.values[row], captured, size
-        return 0
-
-    def _end_ns(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
-        """The time of the last byte of a message; NULL where that is not known."""
-        frames: FrameRows = self.frames
-        requires: cython.longlong = messages.ended_at.values[row]
-        if messages.status.values[row] == INCOMPLETE or not 0 < requires <= frames.rows:
-            return NULL
-        return frames.ts_ns.values[requires - 1]
-
-    def _see_size(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        messages: MessageRows,
-        row: cython.longlong,
-        size: cython.longlong,
-    ) -> cython.int:
-        """Ask the rules about a message that is large, or was long on its way."""
-        if size > self.large:
-            self._emit_message("large", channel, entry, messages, row)
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        end_ns: cython.longlong = self._end_ns(messages, row)
-        if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
-            number: cython.longlong = messages.packet_number.values[row]
-            publish: cython.bint = entry is None or entry.kind == PUBLISH
-            facts = {"publish": publish, "size": size, "end_ns": end_ns}
-            self.emit("long-on-its-way", channel, number, ts_ns, facts)
-        return 0
-
-    def _note_bulky(
-        self, channel: Channel, messages: MessageRows, row: cython.longlong, size: cython.longlong
-    ) -> cython.int:
-        """Remember a large delivery that was long on its way."""
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        channel.session.bulky = None
-        end_ns: cython.longlong = self._end_ns(messages, row)
-        if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
-            took: cython.longlong = end_ns - ts_ns
-            channel.session.bulky = (channel.number, end_ns, end_ns + took, size, took)
-        return 0
-
-    def _see_behind(
-        self, channel: Channel, number: cython.longlong, ts_ns: cython.longlong
-    ) -> cython.int:
-        """See whether a delivery came right behind a large one of another channel, or behind one
-        that did: what waited comes without a pause.
-        """
-        of, last_ns, until_ns, size, took_ns = channel.session.bulky
-        if ts_ns - last_ns > BEHIND_NS or ts_ns > until_ns:
-            channel.session.bulky = None
-        elif ts_ns >= last_ns:
-            channel.session.bulky = (of, ts_ns, until_ns, size, took_ns)
-            if of != channel.number:
-                self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
-        return 0
-
-    def _queued(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:
-        """Count how long a delivery was in its queue, if its publish is known."""
-        slot: cython.longlong = self.recent_publishes.slot_of(messages, row)
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        if slot < 0 or ts_ns == NULL:
-            return 0
-        waited: cython.longlong = ts_ns - self.recent_publishes.since.values[slot]
-        if waited < 0:
-            return 0
-        times: MessageTimes = channel.own_times()
-        number: cython.longlong = messages.packet_number.values[row]
-        if times.add_wait(waited, number, ts_ns):
-            queue = messages.vocabularies.queue.text(messages.queue.values[row])
-            times.longest = (number, ts_ns, queue, self.recent_publishes.numbers.values[slot])
-        return 0
-
-    def _check_publish(
-        self, channel: Channel, entry: PendingMessage, messages: MessageRows, row: cython.longlong
-    ) -> cython.int:
-        """See whether a publish is a call, or stood still on its way."""
-        facts: dict[Any, Any]
-        number: cython.longlong = messages.packet_number.values[row]
-        ts_ns: cython.longlong = messages.ts_ns.values[row]
-        end_ns: cython.longlong = self._end_ns(messages, row)
-        if messages.reply_to.values[row] >= 0 and messages.correlation_id.has(row):
-            self._emit_message("called", channel, entry, messages, row)
-        if messages.status.values[row] == INCOMPLETE:
-            if channel.unfinished is not None:
-                facts = {"rows": messages, "row": row, "took_ns": None}
-                self.emit("half-sent", channel, number, ts_ns, facts)
-        elif NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= _PAUSED:
-            facts = {"rows": messages, "row": row, "took_ns": end_ns - ts_ns}
-            if end_ns - ts_ns <= _PAUSED_MOST:
-                self.emit("paused", channel, number, ts_ns, facts)
-            elif end_ns - ts_ns > self.stalled:
-                self.emit("half-sent", channel, number, ts_ns, facts)
-        return 0
-
-    def _count_exchange(
-        self,
-        messages: MessageRows,
-        row: cython.longlong,
-        publish: cython.bint,
-        size: cython.longlong,
-    ) -> cython.int:
-        """Count a message and its bytes for its exchange, but not when it comes again."""
-        code: cython.longlong = messages.exchange.values[row]
-        if code < 0 or messages.redelivered.values[row] == 1:
-            return 0
-        if messages.vocabularies is not self.words or 4 * code + 4 > len(self.exchange_counts):
-            self.count_exchanges()
-            self.words = messages.vocabularies
-            self.exchange_counts = array("q", [0]) * (8 * (code + 16))
-        at: cython.longlong = 4 * code + (0 if publish else 2)
-        self.exchange_counts[at] += 1
-        if size > 0:
-            self.exchange_counts[at + 1] += size
-        return 0
-
-    def count_exchanges(self) -> Any:
-        """Enter the tallies in `exchanges`: name → publishes, their bytes, deliveries, theirs."""
-        code: cython.Py_ssize_t
-        for code in range(len(self.exchange_counts) // 4):
-            counts = list(self.exchange_counts[4 * code : 4 * code + 4])
-            if not any(counts):
-                continue
-            name = self.words.exchange.text(code)
-            if name not in self.exchanges and len(self.exchanges) >= MAX_EXCHANGES:
-                continue
-            before = self.exchanges.get(name, (0, 0, 0, 0))
-            self.exchanges[name] = tuple(a + b for a, b in zip(before, counts, strict=True))
-        self.exchange_counts = array("q")
-        return 0

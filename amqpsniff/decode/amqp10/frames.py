@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.decode.state import Half
+    from amqpsniff.plan import Plan
 
 PERFORMATIVE, SASL = 257, 258
 """Codes of frame types, beside those of 0-9-1; an empty frame has that of its heartbeat."""
@@ -103,7 +104,7 @@ class Amqp10Frames:
         handler: Begins rows and knows who is the client.
         show_secrets: Write secrets as they are.
         new_hash, keep_bodies: See `DeliveryAssembler`.
-        asked: The `amqpsniff.plan.Plan` of the run.
+        plan: The plan of the run.
     """
 
     report: Any
@@ -117,7 +118,7 @@ class Amqp10Frames:
     scratch: TypedReader
 
     def __init__(
-        self, handler: Any, show_secrets: Any, new_hash: Any, keep_bodies: Any, asked: Any
+        self, handler: Any, show_secrets: Any, new_hash: Any, keep_bodies: Any, plan: Plan
     ) -> None:
         self.handler = handler
         self.report = handler.report
@@ -131,7 +132,7 @@ class Amqp10Frames:
             new_hash,
             keep_bodies,
             handler.contents.writer.meanings,
-            _told(asked),
+            _told(plan),
         )
         self.reader = TypedReader(handler.frames.arguments)
         self.scratch = TypedReader(handler.frames.arguments)
@@ -387,13 +388,13 @@ def _next(frames: FrameRows) -> Performative:
     return cython.cast(Performative, frames.performatives[frames.performatives_made])
 
 
-def _told(asked: Any) -> bool:
+def _told(plan: Plan) -> bool:
     """True if columns of deliveries are read: in the messages that are asked for, or by others."""
-    if asked.judged or "links" in asked.tables:
+    if plan.judged or "links" in plan.tables:
         return True
-    columns = asked.columns_of("messages")
+    columns = plan.columns_of("messages")
     if columns is None:
-        return "messages" in asked.tables
+        return "messages" in plan.tables
     return not DeliveryColumns(True).made.keys().isdisjoint(columns)
 
 

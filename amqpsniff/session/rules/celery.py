@@ -46,11 +46,7 @@ _UUID = re.compile("[0-9a-f]{8}(-?)[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-
 
 def judge_events(context: RuleContext) -> None:
     """capture-ends: the share of events in all messages."""
-    judge_noise(context, exchanges_of(context))
-
-
-def judge_noise(context: RuleContext, counts: dict[str, tuple[int, ...]]) -> None:
-    """Counts of all exchanges: publishes and their bytes, deliveries and theirs."""
+    counts = exchanges_of(context)
     published, _, delivered, _ = counts.get(EVENTS, (0, 0, 0, 0))
     everything = sum(one[0] + one[2] for one in counts.values())
     events = published + delivered

@@ -15,8 +15,3 @@ cdef class RuleContext:
         self, Session session, object channel, object number, object ts_ns, object frame,
         object request, dict facts
     )
-
-cdef class Asked:
-    cdef readonly object rule
-    cdef readonly tuple names
-    cdef readonly int bits

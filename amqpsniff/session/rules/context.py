@@ -374,17 +374,6 @@ def messages_of(session: Session) -> tuple[int, int]:
 Rule = Callable[[RuleContext], None]
 
 
-class Asked:
-    """A rule, and what it needs to be asked: see `requires` for `names` and `where` for `bits`."""
-
-    names: tuple[str, ...]
-    bits: int
-    rule: Any
-
-    def __init__(self, rule: Rule, names: tuple[str, ...] | None, bits: int) -> None:
-        self.rule, self.names, self.bits = rule, names, bits
-
-
 def where(bits: int) -> Callable[[Rule], Rule]:
     """Mark a rule that has nothing to judge at an end, or of a method, to which none of these bits
     applies."""

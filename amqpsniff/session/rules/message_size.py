@@ -125,13 +125,8 @@ def judge_overhead(context: RuleContext) -> None:
 
 def judge_exchanges(context: RuleContext) -> None:
     """capture-ends: exchanges that multiply what is published to them."""
-    judge_amplified(context, exchanges_of(context))
-
-
-def judge_amplified(context: RuleContext, exchanges: dict[str, tuple[int, ...]]) -> None:
-    """Counts of all exchanges: publishes and their bytes, deliveries and theirs."""
     found = []
-    for name, (published, size, delivered, more) in exchanges.items():
+    for name, (published, size, delivered, more) in exchanges_of(context).items():
         often = 0 < AMPLIFIED * published < delivered
         if often and more >= AMPLIFIED_BYTES and more > AMPLIFIED * size:
             found.append((more / max(size, 1), name, published, delivered))

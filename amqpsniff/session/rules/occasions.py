@@ -9,7 +9,9 @@ EVENTS = {
     "channel-opened-twice": "channel.open on a channel that is open; `channel` is the old one",
     "channel-ends": "a channel incarnation is over, before its entries are given up; facts: none",
     "connection-ends": "a connection is over, before its channels are ended; facts: none",
-    "capture-ends": "there is no more; no session and no channel",
+    "capture-ends": "there is no more, for all connections together; facts: exchanges (name → "
+    "publishes, their bytes, deliveries, theirs), forgotten (messages by kind, and what readers of "
+    "some connections forgot)",
     "wrong-direction": "a method that its sender may not send; facts: method, channel, side",
     "wrong-channel": "a method of class connection on a channel, or another on 0; facts: method, "
     "channel, side",
@@ -59,7 +61,7 @@ EVENTS = {
     "facts: publish (else a delivery), size, end_ns (the time of its last byte)",
     "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
-    "deliveries that are not settled, and no bytes are waited for, see `foreseeing`; facts: none",
+    "deliveries that are not settled, and no bytes are waited for, see `provisional`; facts: none",
     "connection-waits": "the same of a connection that has requests or calls without a reply",
     "amqp10-opened": "both sides of a connection of AMQP 1.0 have opened; facts: state (its "
     "`Amqp10Connection`)",

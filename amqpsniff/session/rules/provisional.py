@@ -35,7 +35,7 @@ NEXT_CHECK = "next look"
 """Name in `RuleContext.memory`: number of frames after which a connection is checked again."""
 
 
-def check_waiting(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
+def check_waiting(emitter: Any, session: Any, number: int, ts_ns: int) -> None:
     """Ask `channel-waits` and `connection-waits` where something waits, or was foreseen."""
     if session.closed_by is not None or session.frames < session.memory.get(NEXT_CHECK, 0):
         return
@@ -50,9 +50,9 @@ def check_waiting(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
             continue
         if is_provisional or channel.unconfirmed > 0 or channel.unsettled > 0:
             steps += CHANNEL_STEPS + len(channel.by_tag)
-            tracker.emit("channel-waits", channel, number, ts_ns, {})
+            emitter.emit("channel-waits", channel, number, ts_ns, {})
     if waits:
-        tracker.emit_connection("connection-waits", session, number, ts_ns, {})
+        emitter.emit_connection("connection-waits", session, number, ts_ns, {})
     if steps > CHANNEL_STEPS:
         pause = (steps - CHANNEL_STEPS) // CHECKS_A_FRAME
         session.memory[NEXT_CHECK] = session.frames + pause

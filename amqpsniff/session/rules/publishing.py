@@ -138,7 +138,7 @@ def _not_taken(context: RuleContext, entry: Any) -> None:
     """The broker did not take a publish: it should come again."""
     message_log = context.tracker.dated_log(context.session)
     if message_log is None:
-        context.tracker.recent_publishes.forget(entry.mark)
+        context.tracker.emitter.recent_publishes.forget(entry.mark)
     else:
         message_log.note(FORGET, context.channel, entry.mark, 0, 0, None, None, None)
 

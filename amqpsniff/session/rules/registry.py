@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, reduce
+from importlib import import_module
 from operator import or_
+from types import SimpleNamespace
 from typing import Any
 
-from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.findings import FindingLog, Records
 from amqpsniff.session.rules import (
     access,
     acknowledging,
@@ -58,7 +60,8 @@ from amqpsniff.session.rules import (
     unattended,
     unread,
 )
-from amqpsniff.session.rules.context import Asked, Place, Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.gates import GatedRule
 from amqpsniff.session.rules.occasions import (
     ANYTHING,
     BY_BROKER,
@@ -145,15 +148,15 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
 OF_METHODS = PASSIVE | EXTENDED | NESTED | EXCLUSIVE | BY_BROKER | CONSUMES
 
 
-def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[Asked, ...]]:
-    rules: dict[str, tuple[Asked, ...]] = {}
+def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[GatedRule, ...]]:
+    rules: dict[str, tuple[GatedRule, ...]] = {}
     for table in tables:
         for event, more in table.items():
-            asked = [
-                Asked(rule, getattr(rule, "requires", None), getattr(rule, "where", ANYTHING))
+            gated = [
+                GatedRule(rule, getattr(rule, "requires", None), getattr(rule, "where", ANYTHING))
                 for rule in more
             ]
-            rules[event] = (*rules.get(event, ()), *asked)
+            rules[event] = (*rules.get(event, ()), *gated)
     return rules
 
 
@@ -174,19 +177,15 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 
 # findings about many connections, made of what readers of some of them have recorded
 
-_JUDGES = (
-    access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
-    proxies, queues, reconnects, requeueing, restoring, routes, rpc, streams, topology,
-    traces, unattended, unread,
-)  # fmt: skip
-
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
     """Add to a log what all records together show; `last_ns` is the last packet's time.
 
     What was heard is taken out of the records.
     """
-    whole = RuleContext(_Records(log), None, None, None, last_ns)
+    facts = {"exchanges": records.exchanges, "forgotten": records.forgotten}
+    tracker = SimpleNamespace(log=log, shared={})
+    whole = RuleContext(tracker, None, None, None, last_ns, facts=facts)
     once = sorted(records.once.items(), key=lambda one: one[1][0])
     records.once.clear()
     for key, (_, detail, place, count, _, last) in _taken(once):
@@ -197,27 +196,8 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
         _judge(name)(whole, *payload)
     for finding in records.attempts.report():
         log.add(finding)
-    churn.tell_churn(whole)
-    reconnects.judge_leaks(whole)
-    restoring.judge_restored(whole)
-    consuming.judge_stayed_away(whole)
-    rpc.judge_servers(whole)
-    routes.judge_routes(whole)
-    unread.judge_unread(whole)
-    unattended.judge_unattended(whole)
-    requeueing.judge_circles(whole)
-    delivery_limits.judge_limits(whole)
-    traces.judge_lost_traces(whole)
-    traces.judge_mixed_traces(whole)
-    frameworks.judge_requests(whole)
-    streams.judge_streams(whole)
-    records.forget(whole.shared.get("forgotten", {}))
-    if forgotten := records.forgotten:
-        detail = shared_state.forgotten_words(forgotten)
-        log.add(Finding("rules-limit", detail, ts_ns=last_ns, count=len(forgotten)))
-    if records.exchanges:
-        message_size.judge_amplified(whole, records.exchanges)
-        celery.judge_noise(whole, records.exchanges)
+    for gated in RULES["capture-ends"]:
+        gated.rule(whole)
 
 
 def _taken(items: list[Any]) -> Iterator[Any]:
@@ -227,18 +207,9 @@ def _taken(items: list[Any]) -> Iterator[Any]:
         yield items.pop()
 
 
-class _Records:
-    """The part of a tracker that a context needs: the memory of rules, and the log of findings."""
-
-    def __init__(self, log: FindingLog) -> None:
-        self.log = log
-        self.shared: dict[str, Any] = {}
-
-
 @cache
 def _judge(name: str) -> Callable[..., None]:
-    """The function that a note is for."""
+    """The function that a note is for, see `shared_state.contribute`."""
     module, _, function = name.partition(".")
-    where = next(one for one in _JUDGES if one.__name__.rpartition(".")[2] == module)
-    judge: Callable[..., None] = getattr(where, function)
+    judge: Callable[..., None] = getattr(import_module(f"{__package__}.{module}"), function)
     return judge

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -143,13 +143,11 @@ def remembered(context: RuleContext, name: str, key: object, make: Callable[[], 
 
 def exchanges_of(context: RuleContext) -> dict[str, tuple[int, ...]]:
     """What was counted by exchange, at the end; empty when that is recorded to be added up."""
-    context.tracker.count_exchanges()
-    exchanges: dict[str, tuple[int, ...]] = context.tracker.exchanges
+    exchanges: dict[str, tuple[int, ...]] = context.facts["exchanges"]
     records = context.log.recorded
     if records is None:
         return exchanges
-    for name, counts in exchanges.items():
-        records.exchanges[name] = counts
+    records.exchanges.update(exchanges)
     return {}
 
 
@@ -375,9 +373,8 @@ def _of_server(context: RuleContext) -> dict[Any, Any]:
 
 def judge_limits(context: RuleContext) -> None:
     """capture-ends: name the limits that were reached."""
-    forgotten = dict(context.shared.get("forgotten", {}))
-    requeues = context.shared.get("came-again")
-    forgotten |= of_messages(context.tracker.recent_publishes, requeues)
+    here, before = context.shared.get("forgotten", {}), context.facts["forgotten"]
+    forgotten = dict(Counter(here) + Counter(before))
     records = context.log.recorded
     if records is not None:
         records.forget(forgotten)

@@ -109,8 +109,8 @@ def _may_judge(context: RuleContext) -> bool:
     return context.certain and not was_blocked(session) and shut_of(session, 1) is None
 
 
-OFTEN = 5
-MAX_OF = 0.75
+MIN_WAITED = 5
+MIN_WAITED_SHARE = 0.75
 """So many messages that wait, and this share of those that take as long, are no coincidence: a
 program's own pauses of 42 ms ended within 1 ms of the acknowledgement half of the time (measured).
 """
@@ -143,7 +143,7 @@ def judge_paused(context: RuleContext) -> None:
     count = paused.count
     direction = context.session.connection.client_direction
     waited = context.session.connection.conversation.awaited_acks[direction]
-    if min(count, waited) < OFTEN or waited < MAX_OF * count:
+    if min(count, waited) < MIN_WAITED or waited < MIN_WAITED_SHARE * count:
         return
     detail = (
         f"{number_of(count, 'publish', 'publishes')} took {duration(paused.took_ns / count)} on "

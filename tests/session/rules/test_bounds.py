@@ -11,9 +11,9 @@ from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
-from amqpsniff.session import recent_publishes, tracker
+from amqpsniff.session import recent_publishes
 from amqpsniff.session.limits import Limits as SessionLimits
-from amqpsniff.session.rules import churn, shared_state
+from amqpsniff.session.rules import churn, emitter, shared_state
 from tests.session.rules.found import details, found
 from tests.session.rules.test_churn import connections
 from tests.session.rules.test_topology import DECLARE, OPEN
@@ -70,7 +70,7 @@ def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatc
 
 
 def test_exchanges_beyond_the_limit_are_not_counted() -> None:
-    many = "".join(f"C1: basic.publish exchange=e{n}\n" for n in range(tracker.MAX_EXCHANGES))
+    many = "".join(f"C1: basic.publish exchange=e{n}\n" for n in range(emitter.MAX_EXCHANGES))
     loud = "C1: basic.publish exchange=news | body=100000\n"
     loud += "S1: basic.deliver exchange=news delivery_tag=1 | body=100000\n" * 12
     assert found(OPEN + loud, "fanout-amplified")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.session.rules.context import Asked
+from amqpsniff.session.rules.gates import GatedRule
 from amqpsniff.session.rules.occasions import ANYTHING, SHORT
 from amqpsniff.session.rules.registry import AMQP10_RULES, RULES
 from amqpsniff.session.rules.shared_state import Alike
@@ -45,7 +45,7 @@ def test_rules_that_are_asked_everywhere_say_no_more(
             everywhere = tuple(
                 one
                 if one.bits == SHORT or isinstance(one.rule, Alike)
-                else Asked(one.rule, one.names, ANYTHING)
+                else GatedRule(one.rule, one.names, ANYTHING)
                 for one in rules
             )
             monkeypatch.setitem(table, event, everywhere)
