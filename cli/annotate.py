@@ -51,6 +51,6 @@ def annotate(
     if not source.quiet:
         complain(
             f"{plural(done.packets, 'packet')}, {count(done.commented)} with comments, "
-            f"{octets(done.octets)}, in {named_output(output)}"
+            f"{octets(done.written_bytes)}, in {named_output(output)}"
         )
     return reading.exit_code

@@ -59,6 +59,6 @@ def cut(
             reading.warn_of_nothing("no packet matches the options")
         complain(
             f"{plural(done.packets, 'packet')} of {plural(done.connections, 'connection')}, "
-            f"{octets(done.octets)}, in {named_output(output)}"
+            f"{octets(done.written_bytes)}, in {named_output(output)}"
         )
     return reading.exit_code

@@ -49,12 +49,12 @@ class Annotated:
     Attributes:
         packets: Packets written.
         commented: Those of them that have a new comment.
-        octets: Bytes written.
+        written_bytes: Bytes written.
     """
 
     packets: int = 0
     commented: int = 0
-    octets: int = 0
+    written_bytes: int = 0
 
 
 def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
@@ -86,10 +86,10 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
                 here = said if number == batch.number[row] else []
                 done.commented += bool(here)
                 copier.write(batch, row, here, numbered=True)
-            done.packets, done.octets = copier.packets, copier.octets
+            done.packets, done.written_bytes = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=True)
-    done.octets = copier.octets
+    done.written_bytes = copier.octets
     yield done
 
 

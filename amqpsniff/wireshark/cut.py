@@ -61,13 +61,13 @@ class Cut:
     Attributes:
         packets: Packets written.
         read: Packets read in the last reading.
-        octets: Bytes written.
+        written_bytes: Bytes written.
         connections: Connections that are there, whole or in part.
     """
 
     packets: int = 0
     read: int = 0
-    octets: int = 0
+    written_bytes: int = 0
     connections: int = 0
 
 
@@ -164,10 +164,10 @@ def cut(
                 ):
                     copier.write(batch, row)
             done.read += len(batch)
-            done.packets, done.octets = copier.packets, copier.octets
+            done.packets, done.written_bytes = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=False)
-    done.octets = copier.octets
+    done.written_bytes = copier.octets
     yield done
 
 
