@@ -282,8 +282,7 @@ class Capture:
         if finder is None or part.found is not None:
             return part
         if self.once:
-            if unread := part.unread(tables):
-                raise read_twice(unread, self.once[0])
+            part.check_read_once(tables, self.once[0])
             return part
         for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
             finder.add(table, batch)
@@ -508,7 +507,7 @@ class Capture:
         """A selection for what counts: it has no `where`, and `limit` leaves out no traffic."""
         chosen = replace(self._selection(part, limit), limit=None)
         if chosen.where is not None:
-            raise UsageError("--where chooses rows of a table; a summary has none")
+            raise UsageError("`where` chooses rows of a table; a summary has none", "where")
         return chosen
 
     def operations(self, **part: Unpack[Filters]) -> pa.Table:

@@ -70,18 +70,19 @@ class Wanted:
         check_types(self)
         given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
         if not self.part.names() and given == (None,) * len(given):
-            raise UsageError(
-                "which message? give --message-id, --correlation-id, --trace-id, --operation, "
-                "--key, --header, --body-sha256, --routing-key or another filter"
-            )
+            offered = ("message_id", *VALUES, "header", "key", "routing_key")
+            names = ", ".join(f"`{name}`" for name in offered)
+            raise UsageError(f"which message? give {names} or another filter", *offered)
         digest = self.body_sha256
         if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
             raise UsageError(
-                f"--body-sha256 {digest!r} is no SHA-256; write its 64 hexadecimal digits"
+                f"`body_sha256` {digest!r} is no SHA-256; write its 64 hexadecimal digits",
+                "body_sha256",
             )
         name, equals, _ = (self.header or "").partition("=")
         if self.header is not None and not (name and equals):
-            raise UsageError(f"--header {self.header!r} has no value; write NAME=VALUE")
+            text = f"`header` {self.header!r} has no value; write NAME=VALUE"
+            raise UsageError(text, "header")
 
     def mask(self, batch: Any, rows: RowFilter) -> Any:
         """A mask of the rows of a batch that fulfil all conditions, `rows` those of the part."""
