@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import IO, Any
 
-from amqpsniff.errors import OutputError, UsageError, read_twice
+from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.values import values
 from amqpsniff.units import count, duration
 from amqpsniff.wire_text import harmless, word
@@ -66,8 +66,7 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
     """
     if len(capture.names) != 1:
         raise UsageError("annotate writes one capture; put several together with cut first")
-    if capture.once:
-        raise read_twice("annotate", capture.once[0])
+    capture.check_read_again("annotate")
     done = Annotated()
     comments = _Comments()
     for table, batch in capture.tables(*_COLUMNS, encoded=True, columns=_COLUMNS):
