@@ -406,7 +406,7 @@ class Stream:
         self.last_times_ns, self.last_packet_numbers = [NO_TIME, NO_TIME], [0, 0]
         self.impaired = True  # it may be: the counts above tell
         self.zero_windows, self.tls = (None, None), None
-        self.starts = (0, 0)  # whoever gives bytes has a connection
+        self.starts = (0, 0)  # bytes that are given are of a connection
 
     @property
     def holes(self) -> tuple[int, int]:

@@ -55,7 +55,7 @@ class Totals:
         last_ns: Time of the latest.
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
-        one_sided: Those of which only one direction was captured.
+        one_sided: Those with only one direction captured.
         foreign: TCP conversations that ended and were not AMQP.
         unconnected: Attempts to connect that were refused or not answered.
         encrypted: TLS conversations that ended.

@@ -30,7 +30,7 @@ Started = Callable[[], int | None]
 """Gives the time at which the capture began in nanoseconds, None while that is not known."""
 
 Texts = str | Iterable[str]
-"""A text or a pattern, or several, of which one has to match."""
+"""A text or a pattern, or several; one has to match."""
 
 SPANNING = ("connections", "channels", "links")
 """Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
@@ -47,7 +47,7 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     "user": {"connections": ("user",)},
     "vhost": {"connections": ("vhost",)},
 }
-"""Filters by a text or a pattern: the columns of each table, of which one has to match."""
+"""Filters by a text or a pattern: the columns of each table; one has to match."""
 
 _CLOSED_BADLY = (
     f"close_code >= {FIRST_ERROR_CODE} OR closed_by = 'rst' OR "
@@ -76,11 +76,11 @@ PACKETS = {
 OF_CONNECTIONS = ("client", "user", "vhost")
 """Filters that choose connections; all others choose what goes over them."""
 
-SHOWN_BY_MOST = ("exchange", "routing_key")
-FOUND_IN_MESSAGES = ("queue", "errors", "packet", *SHOWN_BY_MOST)
+MOSTLY_SHOWN = ("exchange", "routing_key")
+FOUND_IN_MESSAGES = ("queue", "errors", "packet", *MOSTLY_SHOWN)
 """Filters that frames fulfil with their message, too: what a delivery has from its consumer, its
 outcome, the packets of its header and body, and where a transfer of AMQP 1.0 goes. For the last
-alone (`SHOWN_BY_MOST`) input that cannot be read twice is not refused."""
+alone (`MOSTLY_SHOWN`) input that cannot be read twice is not refused."""
 
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
@@ -268,7 +268,7 @@ class Selection:
 
     def check_read_once(self, tables: Iterable[str], capture: str) -> None:
         """Raise UsageError for filters that need a first reading of the input for these tables."""
-        shown = {"frames": SHOWN_BY_MOST}
+        shown = {"frames": MOSTLY_SHOWN}
         names = dict.fromkeys(
             name
             for table in tables
@@ -560,7 +560,7 @@ class RowFilter:
         return frozenset(names)
 
     def needed(self, shown: Collection[str] | None = None) -> frozenset[str]:
-        """The columns to read where these are shown, None for those that nobody has to name."""
+        """The columns to read where these are shown; None for those of the table contract."""
         from amqpsniff.tables.schema import schema_of
 
         usual = schema_of(self.table).names if shown is None else shown

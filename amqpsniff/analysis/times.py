@@ -37,7 +37,7 @@ _STARTS_NS = (0, DAY_NS - 1, 1 << 62)
 """When a capture may have begun: two times that are of different kinds are in both orders then."""
 
 Time = str | float | datetime | timedelta
-"""A time as those name it who choose: seconds too, and one of which no zone is known."""
+"""A time as callers give it: seconds, too, and a time without a zone."""
 
 Moment = Callable[[int], int]
 """Nanoseconds since 1970, once it is known when the capture began."""
@@ -122,7 +122,7 @@ def parse(text: Time, parameter: str, zone: str | None = None) -> Moment:
     elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, where)) is not None:
         return lambda _: found
     raise UsageError(
-        f"`{parameter}` {text!r} is no time; write 3.5 or 1m30s (since the capture began), "
+        f"`{parameter}` {text!r} is not a time; write 3.5 or 1m30s (since the capture began), "
         "12:00:00, 2026-01-31T12:00:00Z or seconds since 1970",
         parameter,
     )

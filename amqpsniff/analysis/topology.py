@@ -295,7 +295,7 @@ class Topology:
     # who connects
 
     def client_name(self, connection: str | None) -> str | None:
-        """The name of a connection's client, or its product; None where no frame told it."""
+        """The name of a connection's client, or its product; None where no frame has it."""
         return self._logins.get(connection or "", NO_LOGIN)[1] or None
 
     def _client(self, connection: str, address: str | None) -> Client:

@@ -169,7 +169,7 @@ class Server:
     Raises UsageError when prometheus_client is not installed or the address cannot be had.
 
     Args:
-        address: `:PORT` for loopback only, or `HOST:PORT`; `0.0.0.0:PORT` for everybody.
+        address: `:PORT` for loopback only, or `HOST:PORT`; `0.0.0.0:PORT` for all addresses.
     """
 
     def __init__(self, address: str, watch: Watch, figures: Figures) -> None:

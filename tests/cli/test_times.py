@@ -60,9 +60,9 @@ def test_instants(text: str) -> None:
 
 @pytest.mark.parametrize("text", NO_TIMES)
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         times.parse(text, "from")
-    with pytest.raises(UsageError, match="is no span of time"):
+    with pytest.raises(UsageError, match="is not a span of time"):
         live.span(text, "duration")
 
 

@@ -15,10 +15,10 @@ GOOD = '[shop]\nwhen = "header:shop-event"\n'
 WRONG = (
     ("x = 1", 1, "in no section"),
     (GOOD + 'opration = "header:x"', 3, "no key `opration`"),
-    (GOOD + "operation = 3", 3, "`3` is no text"),
-    (GOOD + 'operation = "shop-event"', 3, "is no source"),
+    (GOOD + "operation = 3", 3, "`3` is not a text"),
+    (GOOD + 'operation = "shop-event"', 3, "is not a source"),
     (GOOD + 'operation = "queue"', 3, "no place `queue`"),
-    (GOOD + 'operation = "client:product"', 3, "is no source of `operation`"),
+    (GOOD + 'operation = "client:product"', 3, "is not a source of `operation`"),
     (GOOD + "operation = 'type ~ ^Shop'", 3, "has no group"),
     (GOOD + "operation = 'type ~ ((Shop)'", 3, "no regular expression"),
     (GOOD + 'not_before = "header:x as seconds"', 3, "no form `seconds`"),
