@@ -216,9 +216,15 @@ class Passes:
         if plan.census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
 
+    def span(self, part: Selection) -> Callable[[], tuple[int | None, int | None]] | None:
+        """Gives the time that a selection chooses, once a packet was read; None for all of it."""
+        if part.from_ is None and part.to is None:
+            return None
+        return lambda: part.span(self.started)
+
     def started(self) -> int | None:
         """The time of the first packet of this pass; None while there was none."""
-        return self.totals.first_ns
+        return self.totals.span[0]
 
     def timeline_pieces(
         self,
@@ -343,7 +349,7 @@ class Passes:
         chosen = self.chosen(counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
         data = ReportData(chosen, connections, self.started, Wanted(only, ignore, severity))
         wanted = chosen.matches_connection()
-        census = Census(1, None, wanted, lambda: chosen.span(self.started))
+        census = Census(1, None, wanted, self.span(chosen))
         more: Any = {"census": census, "on_connection_end": data.introductions.add}
         if chosen.chooses():
             columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
@@ -373,7 +379,7 @@ class Passes:
     def summary(
         self, census: Census, part: Selection, top: int, findings: Sequence[Finding] | None = None
     ) -> Summary:
-        """The summary of the pass that is over. Times of outcomes are those of the whole alone.
+        """The summary of the pass that is over.
 
         `findings` replace those of the pass.
         """
@@ -385,8 +391,8 @@ class Passes:
             captures=self.names,
             comments=self.comments,
             tls=self.encrypted,
-            outcomes={} if part.chooses() else self.outcomes,
-            replies={} if part.chooses() else self.replies,
+            outcomes=self.outcomes,
+            replies=self.replies,
             findings=self.found if findings is None else findings,
             part=part.chooses(),
             zone=part.tz,

@@ -53,6 +53,9 @@ class Totals:
         first_ns: Time of the earliest packet with a time, None while there is none; of packets out
             of order, the earliest that begins or ends a batch.
         last_ns: Time of the latest.
+        ends_ns: Times of the first and the last packet of the only capture; None without times, and
+            of several captures.
+        set_back_ns: By how much the clock of the capturing host was set back between them.
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
         one_sided: Those with only one direction captured.
@@ -73,6 +76,8 @@ class Totals:
     packets: int = 0
     first_ns: int | None = None
     last_ns: int | None = None
+    ends_ns: tuple[int, int] | None = None
+    set_back_ns: int = 0
     connections: int = 0
     midstream: int = 0
     one_sided: int = 0
@@ -86,6 +91,22 @@ class Totals:
     unmeasured: int = 0
     confirm_bounds: Any = None
     counters: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """Times of the begin and the end: of the first and last packet where the clock was set back
+        between them, else the earliest and the latest.
+        """
+        ends = self.ends_ns if self.set_back_ns else None
+        return ends or (self.first_ns, self.last_ns)
+
+    @property
+    def lasted_ns(self) -> int | None:
+        """The time from begin to end, by a clock that was not set back; None for unknown."""
+        first_ns, last_ns = self.span
+        if first_ns is None or last_ns is None:
+            return None
+        return max(last_ns - first_ns + (self.set_back_ns if self.ends_ns else 0), 0)
 
 
 class Pipeline:
@@ -109,6 +130,7 @@ class Pipeline:
         if plan.records:
             self.log.recorded = Records()
         self.totals = Totals()
+        self._only: str | None = None
         self.reassembler = Reassembler(
             self.options.ports or None, limits.tcp, share=plan.share, places=plan.places
         )
@@ -294,9 +316,15 @@ class Pipeline:
         times: Sequence[int] = (packets.ts_ns[packets.begin], packets.ts_ns[packets.end - 1])
         if min(times) <= 0:  # no time: those between may have one
             times = packets.ts_ns[packets.begin : packets.end]
+        times = [time for time in times if time > 0]
+        if totals.packets == len(packets):
+            self._only = packets.capture
+        totals.set_back_ns += packets.set_back_ns
+        if self._only != packets.capture:
+            self._only, totals.ends_ns = None, None
+        elif times:
+            totals.ends_ns = (totals.ends_ns or times)[0], times[-1]
         for time in times:
-            if time <= 0:
-                continue
             totals.first_ns = time if totals.first_ns is None else min(totals.first_ns, time)
             totals.last_ns = time if totals.last_ns is None else max(totals.last_ns, time)
 

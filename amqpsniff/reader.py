@@ -409,7 +409,7 @@ class Capture:
             limit,
             chosen.channel,
             chosen.matches_connection(),
-            lambda: chosen.span(self.passes.started),
+            self.passes.span(chosen),
         )
         deque(self.passes.count(census), 0)
         return self.passes.summary(census, chosen, limit)

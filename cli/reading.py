@@ -96,7 +96,7 @@ class Reading:
 
     def started(self) -> int | None:
         """When the first packet was captured; None while no packet with a time was read."""
-        return self.passes.totals.first_ns
+        return self.passes.started()
 
     @property
     def several(self) -> bool:

@@ -119,7 +119,7 @@ def diagnosis_of(
     """The diagnosis of a run, of all its findings; `open_` names the clients that are connected."""
     found = in_order(findings)
     codes = {one.code for one in found}
-    start_ns = totals.first_ns
+    start_ns = totals.span[0]
     return _diagnosis(found, codes, len(found), totals, introductions, start_ns, zone, open_)
 
 

@@ -170,7 +170,7 @@ class ReportData:
         if self._whole:
             self._found = list(findings)
         found = self._wanted.of(self._found)
-        self.summary, self.totals, self.start_ns = summary, totals, totals.first_ns
+        self.summary, self.totals, self.start_ns = summary, totals, totals.span[0]
         codes = [finding.code for finding in findings]
         self.diagnosis = Diagnosis(
             found,
@@ -180,7 +180,7 @@ class ReportData:
             flaws(summary["quality"], codes),
             len(codes),
             Clients(self.introductions.rows({one.connection_id for one in found})),
-            totals.first_ns,
+            self.start_ns,
             self.zone,
         )
         for name, rows in self.named.items():

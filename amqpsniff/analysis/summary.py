@@ -142,9 +142,7 @@ def summary(
         zone: The time zone of times of day in the verdict; None for UTC.
         top: Rows of each section.
     """
-    span_ns = None
-    if totals.first_ns is not None and totals.last_ns is not None:
-        span_ns = totals.last_ns - totals.first_ns
+    span_ns, (start_ns, stop_ns) = totals.lasted_ns, totals.span
     begin_ns, end_ns = _chosen(statistics["span"], totals)
     counted_ns = span_ns if begin_ns is None or end_ns is None else end_ns - begin_ns
     numbers = quality(totals)
@@ -161,8 +159,8 @@ def summary(
         "captures": list(captures),
         "comments": list(comments),
         "packets": totals.packets,
-        "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
-        "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
+        "start": None if start_ns is None else times.absolute(start_ns),
+        "end": None if stop_ns is None else times.absolute(stop_ns),
         "span_ns": span_ns,
         "chosen_start": None if begin_ns is None else times.absolute(begin_ns),
         "chosen_end": None if end_ns is None else times.absolute(end_ns),
@@ -234,7 +232,7 @@ def _verdict(
         packets=totals.packets,
         connections=totals.connections,
         chosen=chosen,
-        start_ns=totals.first_ns,
+        start_ns=totals.span[0],
         zone=zone,
         reported=reported,
         looked="while decoding",

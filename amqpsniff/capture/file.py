@@ -195,6 +195,7 @@ class CaptureFile:
             row = disorder[0][0]
             first = batch.number[row], batch.ts_ns[row]
             self._disorder.add(first, len(disorder), max(step_ns for _, step_ns in disorder))
+        batch.set_back_ns = sum(step_ns for _, step_ns in steps)
         for row, step_ns in steps[: MAX_TOLD - self._set_back]:
             self._set_back += 1
             number = batch.number[row]

@@ -32,9 +32,12 @@ class PacketBatch:
     Of a part of a capture, `passed` are the captured bytes of packets left out before each one, and
     `order_ns` is the latest time in the capture so far: when the packet comes among those of other
     captures. Of a whole capture `passed` is None, and `order_ns` are the times themselves.
+    `set_back_ns`: by how much the capturing host's clock was set back in or right before it.
     """
 
-    __slots__ = ("capture", "octets", "begin", "end", *_COLUMNS, "passed", "order_ns")
+    __slots__ = (
+        "capture", "octets", "begin", "end", *_COLUMNS, "passed", "order_ns", "set_back_ns",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class PacketBatch:
         self.link_type = link_type
         self.passed = passed
         self.order_ns = ts_ns if order_ns is None else order_ns
+        self.set_back_ns = 0
 
     def __len__(self) -> int:
         return self.end - self.begin

@@ -94,9 +94,8 @@ class CaptureProfile:
         """
         self.add_census(statistics, outcomes, replies)
         self.packets, self.connections = totals.packets, totals.connections
-        self.midstream, self.start_ns = totals.midstream, totals.first_ns
-        if totals.first_ns is not None and totals.last_ns is not None:
-            self.span_ns = totals.last_ns - totals.first_ns
+        self.midstream, self.start_ns = totals.midstream, totals.span[0]
+        self.span_ns = totals.lasted_ns
         for finding in found:
             self.add_finding(finding)
         self.topology, self._topology = self._topology.result(), Topology()

@@ -216,7 +216,7 @@ class CapturePage:
         )
 
     def _outcomes(self) -> str:
-        """Outcomes and replies, which are counted of the whole capture alone."""
+        """Outcomes and replies, with their times."""
         outcomes, replies = self._summary["outcomes"], self._summary["replies"]
         if not outcomes and not replies:
             return ""

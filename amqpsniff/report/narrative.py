@@ -40,8 +40,7 @@ def headline(data: ReportData) -> str:
     """The amount of traffic and its time, in one line."""
     summary, zone = data.summary, data.zone
     parts = [plural(summary["packets"], "packet")]
-    ends = (data.totals.first_ns, data.totals.last_ns)
-    start, end = (one and of_day(one, days=True, zone=zone) for one in ends)
+    start, end = (one and of_day(one, days=True, zone=zone) for one in data.totals.span)
     if start and end:
         if summary["span_ns"]:
             parts[0] += f" in {duration(summary['span_ns'])}"

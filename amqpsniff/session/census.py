@@ -178,10 +178,8 @@ class Census:
         connection: Connection = None
         volume: ConnectionCounters = None
         counts: cython.bint = False
-        if not self.begun and (frames.rows or messages.rows):
-            self.begun = True
-            self.from_ns, self.to_ns = self.span() if self.span is not None else (None, None)
-            self.bounded = self.from_ns is not None or self.to_ns is not None
+        if frames.rows or messages.rows:
+            self._begin()
         if first_frame < 0 or frames.rows > frames.capacity:
             raise IndexError("no such rows")
         narrow: cython.bint = self.channel >= 0 or self.bounded
@@ -211,6 +209,27 @@ class Census:
             if method >= 0:
                 self._method(frames, row, method, volume, connection, captures, method_names)
         self._messages(messages, first_message, connections)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _begin(self) -> cython.int:
+        """There are rows: the time that counts is known."""
+        if not self.begun:
+            self.begun = True
+            self.from_ns, self.to_ns = self.span() if self.span is not None else (None, None)
+            self.bounded = self.from_ns is not None or self.to_ns is not None
+        return 0
+
+    @property
+    def is_of_part(self) -> bool:
+        """True if it may count a part of the traffic only."""
+        return self.channel >= 0 or self.wanted is not None or self.span is not None
+
+    def includes(self, connection: Connection, channel: Any, ts_ns: Any) -> bool:
+        """True if rows of a channel and a time are counted."""
+        self._begin()
+        wanted = self.wanted is None or self.wanted(*connection.name())
+        return bool(wanted and self._in_scope(channel, ts_ns))
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)

@@ -21,7 +21,12 @@ cdef class ReplyMatcher:
     cdef int count
     cdef list names
     cdef public dict histograms
+    cdef public object scope
     cdef int ask(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, object subject) except? -1
-    cdef bint _came(self, ChannelSlot slot, Request request, long long before) except? -1
-    cdef int _answer(self, Request request, long long number, long long ts_ns) except? -1
+    cdef bint _came(
+        self, Session session, ChannelSlot slot, Request request, long long before
+    ) except? -1
+    cdef int _answer(
+        self, Session session, ChannelSlot slot, Request request, long long number, long long ts_ns
+    ) except? -1
     cdef Request reply(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side)

@@ -142,6 +142,9 @@ class ReplyMatcher:
 
     Args:
         settler: Counts what was not remembered because of a limit.
+
+    Attributes:
+        scope: The `Census` whose part of the traffic is counted, None for all.
     """
 
     most: int
@@ -152,6 +155,7 @@ class ReplyMatcher:
     replies: ByteView
     names: list[Any]
     histograms: dict[Any, Any]
+    scope: Any
 
     def __init__(self, limits: Any, settler: Any) -> None:
         self.most = limits.requests
@@ -160,7 +164,7 @@ class ReplyMatcher:
         self.replies = method_flags.REPLIES
         self.names = method_flags.NAMES  # dialects may have methods of one name
         self.count = len(self.names)
-        self.histograms = None
+        self.histograms = self.scope = None
 
     def measure(self) -> None:
         """Keep the times of replies from now on: a `counts.Histogram` for each request by name."""
@@ -179,7 +183,7 @@ class ReplyMatcher:
         """A request that waits for its reply from now on, unless it is late and that is there."""
         request: Request = request_of(frames, row)
         before: cython.longlong = _losses_before(session, request)
-        if slot.early_replies and self._came(slot, request, before):
+        if slot.early_replies and self._came(session, slot, request, before):
             return 0
         if before < _losses(session, 1 - side):
             return 0  # its reply may be among what is missing
@@ -227,10 +231,12 @@ class ReplyMatcher:
         if not slot.requests:
             slot.requests = _NOTHING
         request.rows.settle(request.row)
-        self._answer(request, number, ts_ns)
+        self._answer(session, slot, request, number, ts_ns)
         return request
 
-    def _came(self, slot: ChannelSlot, request: Request, before: cython.longlong) -> cython.bint:
+    def _came(
+        self, session: Session, slot: ChannelSlot, request: Request, before: cython.longlong
+    ) -> cython.bint:
         """True if a reply came before a request; it is its own if nothing was lost `before` it."""
         kept = [
             one
@@ -242,17 +248,25 @@ class ReplyMatcher:
             if by != request.side and self.replies[request.method * self.count + reply]:
                 del kept[place]
                 if losses <= before:
-                    self._answer(request, number, ts_ns)
+                    self._answer(session, slot, request, number, ts_ns)
                 return True
         return False
 
     def _answer(
-        self, request: Request, number: cython.longlong, ts_ns: cython.longlong
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        request: Request,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
     ) -> cython.int:
         """A request was answered in a packet, at a time."""
         rows: FrameRows = request.rows
         took: cython.longlong = elapsed(request.ts_ns, ts_ns)
-        if self.histograms is not None and took != NULL:
+        counts: cython.bint = True
+        if self.scope is not None:
+            counts = self.scope.includes(session.connection, slot.number, request.ts_ns)
+        if self.histograms is not None and took != NULL and counts:
             name = self.names[request.method]
             histogram: Histogram = self.histograms.get(name)
             if histogram is None:

@@ -9,6 +9,7 @@ cdef class Settler:
     cdef public object emitter, unanswered
     cdef public dict hits
     cdef public list histograms
+    cdef public object scope
     cdef public Histogram bounds
     cdef public bint estimates
     cdef public RecentLatencies recent_latencies
@@ -16,6 +17,7 @@ cdef class Settler:
     cdef public long long most, max_disorder, max_returnable, outstanding, more_places
     cpdef int limit_reached(self, str name) except? -1
     cdef int settle(self, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef bint counts(self, PendingMessage entry) except? -1
     cdef int _write(self, PendingMessage entry) except? -1
     cdef int _freeze_row(self, PendingMessage entry) except? -1
     cdef int _close_row(self, PendingMessage entry, int outcome) except? -1

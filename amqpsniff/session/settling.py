@@ -71,7 +71,8 @@ class Settler:
     there is one, is told of what rules want to know. `ended` counts messages by outcome,
     `histograms` their times, once `measure` was called, and `bounds` those to confirms of channels
     from before the capture, which are lower bounds; `recent_latencies`, where it was set, has the
-    latest times. `estimates`: somebody asks for such bounds; `more_places` counts what they need.
+    latest times. `scope`: the `Census` whose part of the traffic is counted, None for all.
+    `estimates`: somebody asks for such bounds; `more_places` counts what they need.
     """
 
     unanswered: Any
@@ -83,6 +84,7 @@ class Settler:
     emitter: Any
     hits: dict[Any, Any]
     histograms: list[Any]
+    scope: Any
     bounds: Histogram
     estimates: cython.bint
     more_places: int
@@ -97,7 +99,7 @@ class Settler:
         self.unanswered: Any = deque()
         self.hits = {}
         self.emitter = None
-        self.histograms = self.bounds = None
+        self.histograms = self.bounds = self.scope = None
         self.estimates = False
         self.more_places = 0
         self.recent_latencies = None
@@ -129,11 +131,12 @@ class Settler:
         entry.outcome = outcome
         entry.outcome_number = number
         entry.outcome_ns = ts_ns
-        self.ended[outcome] += 1
+        counts: cython.bint = self.counts(entry)
+        self.ended[outcome] += counts
         if entry.may_return:
             self.outstanding -= discard_returnable(entry)
         took: cython.longlong = elapsed(entry.ts_ns, ts_ns)
-        if self.histograms is not None and took != NULL:
+        if self.histograms is not None and took != NULL and counts:
             histogram: Histogram = self.histograms[outcome]
             histogram.add(took)
             if self.recent_latencies is not None:
@@ -142,6 +145,13 @@ class Settler:
             self._write(entry)
             self._freeze_row(entry)
         return 0
+
+    def counts(self, entry: PendingMessage) -> cython.bint:
+        """True if a message is of the part of the traffic that is counted."""
+        if self.scope is None:
+            return True
+        channel: Channel = entry.channel
+        return self.scope.includes(channel.session.connection, channel.number, entry.ts_ns)
 
     def _write(self, entry: PendingMessage) -> cython.int:
         rows: MessageRows = entry.rows
@@ -168,7 +178,7 @@ class Settler:
         entry.outcome = outcome
         entry.outcome_number = -1
         if outcome >= 0:
-            self.ended[outcome] += 1
+            self.ended[outcome] += self.counts(entry)
         if entry.rows is not None:
             if outcome >= 0:
                 self._write(entry)

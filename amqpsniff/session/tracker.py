@@ -587,6 +587,8 @@ class Tracker:
             self.settler.measure()
             self.settler.recent_latencies = asked.census.lately
             self.reply_matcher.measure()
+            if asked.census.is_of_part:
+                self.settler.scope = self.reply_matcher.scope = asked.census
         self.sessions = self.unmeasured = 0
         self.lost_before = set()
         self.slots = 0
@@ -1147,7 +1149,7 @@ class Tracker:
         if consumer is not None:
             consumer.delivered += 1
         if consumer is not None and consumer.no_ack:
-            self.settler.ended[AUTOMATIC] += 1
+            self.settler.ended[AUTOMATIC] += self.settler.counts(entry)
             entry.outcome = AUTOMATIC
             entry.outcome_number = entry.packet_number
             entry.outcome_ns = entry.ts_ns

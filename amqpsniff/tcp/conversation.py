@@ -368,7 +368,7 @@ def _owes(half: HalfStream) -> cython.bint:
     """True if bytes of a direction are waited for, or wait for those of the other."""
     if half.holds():
         return True
-    return half.next_seq >= 0 and half.acked > half.next_offset
+    return half.next_seq >= 0 and half.known_end() > half.next_offset
 
 
 @cython.cfunc

@@ -49,7 +49,7 @@ cdef class HalfStream:
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_bytes, cut_bytes
     cdef readonly long long last_number, last_ns, activity
-    cdef long long acked_late_ns
+    cdef long long sent, sent_ns, acked_late_ns
     cdef readonly long long awaited_acks
     cdef long long delivered_number, delivered_ns
     cdef long long forsaken, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
@@ -63,7 +63,9 @@ cdef class HalfStream:
     cdef bint possible(self, long long seq) except? -1
     cdef long long offset_of(self, long long ack) except? -1
     cdef int acknowledge(self, long long ack) except? -1
-    cdef int extend_to(self, long long seq) except? -1
+    cdef int sent_before(self, long long seq, long long ts_ns) except? -1
+    cdef long long _before_fin(self, long long offset) except? -2
+    cdef long long known_end(self) except? -2
     cdef bint finish_at(self, long long seq, long long number, long long ts_ns) except? -1
     cdef bint holds(self) except? -1
     cdef bint finished(self) except? -1
@@ -75,6 +77,7 @@ cdef class HalfStream:
     ) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
     cdef int stray(self, long long seq, long long length) except? -1
+    cdef bint lost_before(self, long long seq, long long ts_ns, long long round_trip_ns) except? -1
     cdef int place(
         self, bytes octets, long long[::1] rows, long long at, long long seq, long long number,
         long long ts_ns, long long needs, bint waits
@@ -95,4 +98,4 @@ cdef class HalfStream:
     cdef int _advance(self, long long octets) except? -1
     cdef int lose(self, long long octets, long long number, long long ts_ns) except? -1
     cdef int deliver_piece(self, Piece piece, long long number, long long ts_ns, long long seen) except? -1
-    cdef int end(self, long long number, long long ts_ns) except? -1
+    cdef int end(self, HalfStream other, long long number, long long ts_ns) except? -1

@@ -32,7 +32,12 @@ from cython.cimports.amqpsniff.tcp.codes import (
     SAME_PACKET,
     SIGN32,
 )
-from cython.cimports.amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
+from cython.cimports.amqpsniff.tcp.limits import (
+    HELD_SEGMENT_BYTES,
+    MIN_RESENT_NS,
+    NEVER,
+    NO_TIME,
+)
 from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
@@ -298,8 +303,9 @@ class HalfStream:
     Counts: `packets`, `retransmissions`, `gaps`, `lost_bytes` (those of the gaps), `cut_bytes`
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
     `acked` is the highest offset that the other side has acknowledged, `ack_seq` the last number
-    that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
-    of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
+    that it acknowledged, `sent` the highest offset that empty segments show to have been sent, the
+    first of them at `sent_ns`. `doubted`: an end of the conversation is in doubt. `acked_late_ns`:
+    time of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
     `Conversation`. `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`.
     `first_retransmission`: (packet number, ts_ns), else None. `resent`: see `Resent`.
     `repeated`: the last segment that was sent again, as (offset, length, identification, ts_ns).
@@ -321,6 +327,8 @@ class HalfStream:
     fin_offset: int
     next_offset: int
     acked: int
+    sent: int
+    sent_ns: int
     ack_seq: int
     doubted: cython.bint
     last_row: int
@@ -364,7 +372,7 @@ class HalfStream:
         self.open = 1
         self.slow = 1
         self.isn = self.next_seq = self.fin_offset = -1
-        self.next_offset = self.acked = 0
+        self.next_offset = self.acked = self.sent = self.sent_ns = 0
         self.ack_seen = self.fin_acked = 0
         self.ack_seq = 0
         self.doubted = 0
@@ -434,16 +442,24 @@ class HalfStream:
         self.ack_seq = ack
         if self.fin_offset >= 0 and self.offset_of(ack) > self.fin_offset:
             self.fin_acked = 1
-        return self.extend_to(ack)
-
-    def extend_to(self, seq: cython.longlong) -> cython.int:
-        """Every byte before the one numbered `seq` was sent, as what is numbered after it shows."""
-        offset: cython.longlong = self.offset_of(seq)
-        if offset > 0:
-            if self.fin_offset >= 0:
-                offset = min(offset, self.fin_offset)
-            self.acked = max(self.acked, offset)
+        self.acked = max(self.acked, self._before_fin(self.offset_of(ack)))
         return 0
+
+    def sent_before(self, seq: cython.longlong, ts_ns: cython.longlong) -> cython.int:
+        """Every byte before the one numbered `seq` was sent, as an empty segment shows that has
+        this number. Whether it arrived is not known: it may come again.
+        """
+        offset: cython.longlong = self._before_fin(self.offset_of(seq))
+        if offset > self.sent:
+            self.sent, self.sent_ns = offset, ts_ns
+        return 0
+
+    def _before_fin(self, offset: cython.longlong) -> cython.longlong:
+        return min(offset, self.fin_offset) if self.fin_offset >= 0 else offset
+
+    def known_end(self) -> cython.longlong:
+        """Where the bytes end that are known to have been sent, without those that are held."""
+        return max(self.acked, self.sent)
 
     def finish_at(
         self, seq: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
@@ -457,6 +473,7 @@ class HalfStream:
         self.fin_offset = offset
         self.fin_number = number
         self.fin_ns = ts_ns
+        self.sent = min(self.sent, offset)
         if self.acked > offset:
             self.acked = offset
             self.fin_acked = 1
@@ -472,7 +489,7 @@ class HalfStream:
 
     def captured_end(self) -> cython.longlong:
         """Where what was captured or acknowledged ends, behind holes too; a FIN counts as one."""
-        end: cython.longlong = max(self.next_offset, self.acked)
+        end: cython.longlong = max(self.next_offset, self.known_end())
         if self.holds():
             end = max(end, self.held.end())
         return max(end, self.fin_offset + 1) if self.fin_offset >= 0 else end
@@ -517,6 +534,31 @@ class HalfStream:
         self.strange_seq = (seq + length) & MASK
         self.slow = 1
         return self.strange
+
+    def lost_before(
+        self, seq: cython.longlong, ts_ns: cython.longlong, round_trip_ns: cython.longlong
+    ) -> cython.bint:
+        """True if what comes before bytes that are held was lost on its way here, and sent again.
+
+        Its sender learns of the loss by the answer to what follows, so it comes a round trip after
+        that and as a later IP packet, and nobody has acknowledged it. `round_trip_ns`: of the
+        handshake, which others may beat by half; -1 for unknown, then the IP packet decides.
+        """
+        piece: Piece
+        index: cython.Py_ssize_t
+        later_by: cython.longlong = 0
+        identification: cython.longlong = self.pool.history.identification
+        if not self.holds() or (self.ack_seen and self.ahead(self.ack_seq) > self.ahead(seq)):
+            return False
+        index = self.held._index(self.next_offset + max(self.ahead(seq), 0))
+        if index >= len(self.held.pieces):
+            return False
+        piece = self.held.pieces[index]
+        if identification > 0 and piece.identification > 0:
+            later_by = (identification - piece.identification) & 0xFFFF
+        if later_by >= 0x8000 or (later_by == 0 and round_trip_ns < 0):
+            return False
+        return ts_ns >= later(piece.ts_ns, max(round_trip_ns >> 1, MIN_RESENT_NS))
 
     def place(
         self,
@@ -714,9 +756,13 @@ class HalfStream:
         self.pool.history.identification = identification
         return 0
 
-    def end(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
-        """Nothing more comes: what was acknowledged but not seen is a gap."""
-        missing: cython.longlong = self.acked - self.next_offset
+    def end(self, other: HalfStream, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
+        """Nothing more comes: what is known to have been sent but was not seen is a gap, unless the
+        other side was still heard of and never acknowledged it: then the network lost it.
+        """
+        missing: cython.longlong = self.known_end() - self.next_offset
+        if other.last_ns >= later(self.sent_ns, self.pool.limits.linger_ns):
+            missing = self.acked - self.next_offset
         if self.fin_offset < 0 and missing == 1:
             missing = 0  # a FIN that was not captured
         if missing > 0 and self.next_seq >= 0:

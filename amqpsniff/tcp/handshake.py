@@ -184,7 +184,7 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
     ahead = half.ahead(seq)
     if ahead < 0:
         return ahead < -half.pool.most_behind
-    return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
+    return ahead >= MIN_JUMP and half.next_offset + ahead > half.known_end() + MIN_JUMP
 
 
 def begin_at(table: ConversationTable, conversation: Conversation, starts: Any) -> cython.int:

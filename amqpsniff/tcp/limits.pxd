@@ -9,3 +9,4 @@ cdef extern from *:
     const int HELD_SEGMENT_BYTES "256"
     const long long NO_TIME "(-9223372036854775807LL - 1)"
     const long long NEVER "9223372036854775807LL"
+    const long long MIN_RESENT_NS "3000000LL"

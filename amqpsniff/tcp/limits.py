@@ -131,3 +131,7 @@ NO_TIME = -(2**63)
 
 NEVER = 2**63 - 1
 """A deadline that no capture time reaches."""
+
+MIN_RESENT_NS = 3 * MILLISECOND
+"""The soonest after the bytes that follow them that bytes are taken for sent again, not late, as
+Wireshark has it: paths that put packets out of order do so by less."""

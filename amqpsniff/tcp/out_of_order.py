@@ -410,6 +410,6 @@ def flush(
     """The conversation is over: give up every hole, and what was acknowledged but not seen."""
     half.forsaken = other.forsaken = NEVER
     release(half, other, -1, 0, seen)
-    half.end(number, ts_ns)
-    other.end(number, ts_ns)
+    half.end(other, number, ts_ns)
+    other.end(half, number, ts_ns)
     return 0

@@ -422,13 +422,15 @@ class SlowPath:
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
                 other.start_at(segment.ack)  # the answer to the SYN was not captured
-            if conversation.round_trip_ns < 0 and conversation.syn_seen and side == 0:
-                conversation.round_trip_ns = max(ts_ns - conversation.start_ns, 0)
+            start_ns: cython.longlong = conversation.start_ns
+            timed: cython.bint = conversation.syn_seen and start_ns >= 0
+            if timed and conversation.round_trip_ns < 0 and side == 0:
+                conversation.round_trip_ns = ts_ns - start_ns if ts_ns > start_ns else 0
             other.acknowledge(segment.ack)
         if self._is_early(segment):
             return 0
         if length == 0 and not flags & FIN:
-            half.extend_to(seq)
+            half.sent_before(seq, ts_ns)
         if flags & NO_WINDOW or half.shut is not None or other.shut is not None:
             ack: cython.longlong = segment.ack if flags & ACK else -1
             update_window(half, other, seq, length, ack, flags & NO_WINDOW, number, ts_ns)
@@ -687,7 +689,14 @@ class SlowPath:
         block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
         needs: cython.longlong = other.offset_of(segment.ack) if segment.flags & ACK else 0
         waits: cython.bint = out_of_order.waits(needs, other)
+        lost: cython.bint = half.lost_before(seq, ts_ns, segment.conversation.round_trip_ns)
         found = half.place(block, rows, at, seq, number, ts_ns, needs, waits)
+        if lost and found & OUT_OF_ORDER:
+            found ^= OUT_OF_ORDER
+            if not found & RETRANSMITTED:
+                found |= RETRANSMITTED
+                half.retransmissions += 1
+                self.history.sent_number = -1  # its first copy is not in the capture
         out_of_order.release(half, other, number, ts_ns, rows[at + 13])
         if out_of_order.make_room(half, other, rows[at + 13]):
             found |= LIMIT

@@ -1,5 +1,8 @@
 """The summary of a part of the traffic, and errors of AMQP 1.0."""
 
+from collections import Counter
+from typing import Any
+
 import pytest
 
 import amqpsniff
@@ -28,6 +31,48 @@ def test_rates_of_a_part_of_the_time_are_over_that_time() -> None:
         for row in part["messages"]:
             assert row["per_second"] == pytest.approx(row["count"] / seconds, rel=0.001)
     assert part["chosen_end"] == whole["end"]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("pika_mix.pcap", {"from_": 0.05, "to": 0.2}),
+        ("pika_mix.pcap", {"connection": ":43700"}),
+        ("pika_mix.pcap", {"channel": 1, "to": 0.2}),
+        ("node.pcap", {"from_": 0.01}),
+    ],
+)
+def test_outcomes_and_replies_of_a_part_are_those_of_its_rows(name: str, part: Any) -> None:
+    opened = amqpsniff.open(SAMPLES / name)
+    found = opened.summary(**part, limit=99)
+    rows = [one for one in opened.messages(**part) if one.method != "basic.return"]
+    counts = Counter(one.outcome for one in rows)
+    longest: dict[Any, int] = {}
+    for one in rows:
+        longest[one.outcome] = max(longest.get(one.outcome, 0), one.outcome_ns or 0)
+    assert {one["outcome"]: one["count"] for one in found["outcomes"]} == counts
+    for one in found["outcomes"]:
+        assert (one["max_ns"] or 0) == longest[one["outcome"]]
+    replied = [one for one in opened.frames(**part) if one.response_ns is not None]
+    assert {one["method"]: one["count"] for one in found["replies"]} == Counter(
+        one.method for one in replied
+    )
+    assert counts
+    assert replied
+
+
+def test_rates_where_the_clock_was_set_back() -> None:
+    """By an hour, after two of four seconds."""
+    path = CAPTURES / "cases/clock_set_back.pcapng.gz"
+    found = amqpsniff.open(path).summary()
+    assert (found["start"], found["end"]) == (
+        "2026-11-29T23:08:43.371633Z", "2026-11-29T22:08:47.408753Z",
+    )  # fmt: skip
+    assert found["span_ns"] == 4_029_268_723
+    for row in found["messages"]:
+        assert row["per_second"] == pytest.approx(row["count"] / 4.0293, rel=0.001)
+    with_another = amqpsniff.open(path, SAMPLES / "pika_mix.pcap").summary()
+    assert with_another["start"] < with_another["end"]
 
 
 def test_a_part_of_nothing_is_not_in_order() -> None:

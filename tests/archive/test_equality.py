@@ -40,6 +40,7 @@ CASES = (
     "cases/put_back_in_turn",
     "cases/queue_expired",
     "cases/retries_that_end",
+    "cases/rpc_server_busy",
     "packs/streams",
     "packs/workers",
     "packs/dead_letters",

@@ -244,6 +244,15 @@ def _never_hungry(ms: int) -> str:
     return _published_for(said(opening(), receiver(credit=0)), ms)
 
 
+def _left_waiting(accepted: int) -> str:
+    """Messages for the queue came over a link, before one that gave no credit was attached."""
+    return said(
+        opening(), sender("/queues/q"), sends("C", *range(10)),
+        [settles("S", at, ACCEPTED if at < accepted else REJECTED) for at in range(10)],
+        receiver(credit=0, address="/queues/q"), ("C", EMPTY, 10_000), ("S", EMPTY),
+    )  # fmt: skip
+
+
 def _published_for(got: str, ms: int) -> str:
     publishes = "b.C1: basic.publish routing_key=q | body=1\n"
     other = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
@@ -549,6 +558,7 @@ CONDITIONS: dict[str, Pair] = {
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
     "credit-not-renewed of a link that gave none": Pair(_never_hungry(990), _never_hungry(989)),
+    "credit-not-renewed of messages that were there": Pair(_left_waiting(10), _left_waiting(9)),
     "credit-exhausted from the attach": Pair(_starved(5_000), _starved(4_990)),
     "consumer-stuck over a link": Pair(_holding(30_000), _holding(29_990)),
     "consumer-stuck over a link from before": Pair(

@@ -226,6 +226,38 @@ def test_last_segment_lost_before_an_empty_one_of_the_same_side() -> None:
     assert result.conversations[0][16][0] == 4
 
 
+def test_an_empty_segment_beyond_a_lost_one_that_is_sent_again() -> None:
+    """What the sender numbers shows what it sent, not what arrived: the receiver still waits."""
+    talk = Talk().hands()
+    talk.client(b"kept")
+    talk.server(ack=4)
+    talk.client(b"lost")
+    talk.packets.pop()
+    talk.client()
+    for _ in range(3):
+        talk.client(b"next")
+        talk.server(ack=4)
+    talk.wait(100 * MILLISECOND)
+    talk.server(ack=4)
+    talk.client(b"lost", at=4)
+    result = alike_in_any_batches(talk.packets)
+    assert result.stream(0) == [b"keptlostnextnextnext"]
+
+
+def test_what_the_receiver_never_acknowledged_is_not_missing_from_the_capture() -> None:
+    """It was lost on its way: the receiver, which is heard of for long enough, has not got it."""
+    talk = Talk().hands()
+    talk.client(b"kept")
+    talk.client(b"lost")
+    talk.packets.pop()
+    talk.client()
+    talk.wait(2_000 * MILLISECOND)
+    talk.server(ack=4)
+    result = alike_in_any_batches(talk.packets)
+    assert result.stream(0) == [b"kept"]
+    assert result.conversations[0][16][0] == 0
+
+
 def test_an_empty_segment_behind_a_fin_that_was_not_captured_is_no_gap() -> None:
     talk = Talk().hands()
     talk.client(b"kept")

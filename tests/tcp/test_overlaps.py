@@ -158,6 +158,50 @@ def test_sent_again_at_once(held: bool) -> None:
     )
 
 
+def _numbered(packet: Packet, number: int) -> Packet:
+    """A packet whose IP header has this identification."""
+    octets = packet.octets[:4] + number.to_bytes(2, "big") + packet.octets[6:]
+    return packet._replace(octets=octets)
+
+
+LATE, SENT_AGAIN = (1, 0), (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "trip_ms", "later_by", "acked", "hands", "found"),
+    [
+        (20, 20, 1, False, True, SENT_AGAIN),
+        (20, 20, 0, False, True, SENT_AGAIN),  # IP packets without identification
+        (5, 20, 1, False, True, LATE),  # sooner than an answer can be
+        (2, 0, 1, False, True, LATE),
+        (20, 0, -1, False, True, LATE),  # sent before what follows it
+        (5, 0, 1, True, True, LATE),  # its receiver had it: it was captured late
+        (20, 0, 1, False, False, SENT_AGAIN),
+        (20, 0, 0, False, False, LATE),  # nobody knows how long a round trip takes
+    ],
+)
+def test_lost_before_the_capture(
+    after_ms: int, trip_ms: int, later_by: int, acked: bool, hands: bool, found: tuple[int, int]
+) -> None:
+    """A segment that fills a hole a round trip later was sent again; one that was late was not."""
+    talk = Talk(step_ns=trip_ms * MILLISECOND // 2)
+    if hands:
+        talk.hands()
+    talk.client(b"one")
+    behind = talk.client(b"three", at=6)
+    if acked:
+        talk.server(ack=11)
+    filler = talk.client(b"two", at=3)._replace(ts_ns=behind.ts_ns + after_ms * MILLISECOND)
+    packets = [*talk.packets[:-1], filler]
+    if later_by:
+        packets[packets.index(behind)] = _numbered(behind, 1_000)
+        packets[-1] = _numbered(filler, 1_000 + later_by)
+    result = alike_in_any_batches(packets)
+    assert b"".join(map(bytes, result.stream(0))) == b"onetwothree"
+    assert (result.counters["out_of_order"], result.counters["retransmissions"]) == found
+    assert result.conversations[0][14][0] == found[1]
+
+
 @pytest.mark.parametrize("probe", [b"", b"\0"])
 def test_keep_alive(probe: bytes) -> None:
     talk = sent()

@@ -101,7 +101,8 @@ EFFICIENCY = (
     Kind("connections-leaking", "warning", "low",
          "A client opens more and more connections",
          "It opened twenty connections or more over half a minute or longer. They are open at the "
-         "end of the capture, without consumers, and carried no message for ten seconds.",
+         "end of the capture, or the client ended them together without a close; they have no "
+         "consumers, and carried no message for ten seconds.",
          "Close connections that are not needed; name them, to see which part of the program "
          "opens them.",
          "An application that is being scaled out."),

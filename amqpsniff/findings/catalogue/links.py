@@ -79,7 +79,7 @@ LINKS = (
          "longer than usual came no flow with more, though the broker had more messages: it said "
          "so, or it had gone on at once each time before, or ten or more were published for the "
          "queue since over ten seconds, and nobody got one. Or it gave none since its attach, "
-         "while as many were published.",
+         "while as many were published, or had come over links before and nobody got any.",
          "Find out why the client does not top up: a handler that hangs, a receive loop that "
          "ended, a library that counts credit wrongly, or one that gives none by itself (Qpid "
          "Proton with prefetch 0).",

@@ -82,7 +82,9 @@ PUBLISHING = (
          "In AMQP 1.0: the outcome rejected, with the broker's error.",
          "Publish them again after a pause. A queue that is full needs more consumers, or a higher "
          "limit (x-max-length, or a policy); a quorum queue that cannot store needs its majority. "
-         "A router of AMQP 1.0 hands on what the consumer said: ask the consumer then."),
+         "A router of AMQP 1.0 hands on what the consumer said: ask the consumer then.",
+         "RabbitMQ 4 also refuses what is on its way to an exclusive or auto-delete queue that is "
+         "gone by then. Other queues of the exchange got it, and would get it twice."),
     Kind("transaction-uncommitted", "error", "high",
          "A transaction was never committed",
          "After tx.select, tx.commit or tx.rollback the client published or acknowledged messages "

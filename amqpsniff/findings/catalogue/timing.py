@@ -78,9 +78,10 @@ TIMING = (
     Kind("rpc-slow", "warning", "medium",
          "Requests are answered late",
          "The time from a request to the message with its correlation-id is a second on average, "
-         "or ten once.",
+         "or ten once. The detail names the consumer of the request's queue where that holds what "
+         "its prefetch count allows 80 % of the time or more.",
          "See whether the request waited in its queue or the answering consumer took the time; "
-         "start more of them in the first case.",
+         "start more of them in the first case, and where the detail names one.",
          "Requests that get several answers, or reuse their ids."),
     Kind("rpc-answered-twice", "warning", "medium",
          "Requests are answered more than once",
@@ -191,7 +192,8 @@ TIMING = (
          ("connection-blocked", "broker-not-reading", "traffic-stopped", "path-interrupted")),
     Kind("tcp-retransmissions", "warning", "medium",
          "Many TCP segments had to be retransmitted",
-         "Of one side's packets, ten or more and one in a hundred or more were sent again.",
+         "Of one side's packets, ten or more and one in a hundred or more were sent again. What "
+         "was lost before the place of the capture comes a round trip after what follows it.",
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",
          "Capturing on two interfaces shows each packet twice.",

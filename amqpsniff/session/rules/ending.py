@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.findings.records import NEVER
 from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
@@ -21,7 +22,13 @@ from amqpsniff.session.rules.peers import (
     forgotten,
     handshake,
 )
-from amqpsniff.session.rules.shared_state import contribute, remembered, report_once
+from amqpsniff.session.rules.rpc import DIRECT
+from amqpsniff.session.rules.shared_state import (
+    contribute,
+    open_channels,
+    remembered,
+    report_once,
+)
 from amqpsniff.spec import SIDES
 from amqpsniff.units import duration
 
@@ -37,6 +44,10 @@ SAME_IDLE_NS = 2_000_000_000
 
 SAME_SHARE = 15
 """The same as a share of the idle time, one in so many."""
+
+UNDER_WAY_NS, AT_WORK_NS = SECOND_NS, 10 * SECOND_NS
+"""Time before a client's end in which something was sent to it that it had hardly worked on; and
+in which it may not have worked on any."""
 
 CUT_CONNECTIONS = 3
 """Connections cut after the same idle time that are no accident."""
@@ -111,6 +122,8 @@ def _unclean(context: RuleContext) -> None:
     parts = [f"{who}{_age(context)} ({how}){_last_frames(context)}"]
     if ended_by_server(context):
         context.memory.setdefault("failure", f"the broker ended TCP ({how})")
+    if side == CLIENT:
+        parts += _lost(context)
     left = _left(context)
     if left:
         parts.append(f"left open: {left}")
@@ -147,7 +160,9 @@ def _last_frames(context: RuleContext) -> str:
     sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
     if now is None:
         return ""
-    times = [f"the {side}'s {duration(now - last)} before" for side, last in sides if last > 0]
+    times = [
+        f"the {side}'s {duration(now - last)} before" for side, last in sides if 0 < last <= now
+    ]
     return ", last frames: " + ", ".join(times) if times else ""
 
 
@@ -164,6 +179,24 @@ def _left(context: RuleContext) -> str:
         number_of(unconfirmed, "publish", "publishes") + " not confirmed" if unconfirmed else "",
     )
     return ", ".join(count for count in counts if count)
+
+
+def _lost(context: RuleContext) -> list[str]:
+    """Deliveries with automatic acknowledgement that a client was still getting when it ended."""
+    now_ns, count, last_ns, first_ns = end_ns(context), 0, 0, NEVER
+    for channel in open_channels(context.session):
+        consumers, times = channel.by_tag.values(), channel.times
+        automatic = all(one.no_ack and one.queue != DIRECT for one in consumers)
+        if consumers and automatic and channel.known and channel.delivered and not times.gets:
+            count += channel.delivered
+            first_ns = min(first_ns, times.first_delivery_ns)
+            last_ns = max(last_ns, times.last_delivery_ns)
+    if now_ns is None or not 0 <= now_ns - last_ns <= UNDER_WAY_NS:
+        return []
+    words = f"{number_of(count, 'delivery', 'deliveries')} with automatic acknowledgement"
+    if now_ns - first_ns <= AT_WORK_NS:
+        return [f"up to {words} {'is' if count == 1 else 'are'} lost"]
+    return [f"of {words} the last may be lost"]
 
 
 # after a close

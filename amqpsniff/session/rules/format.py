@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from heapq import nsmallest
 from typing import Any
 
@@ -119,14 +119,18 @@ def in_packet(number: int | None) -> str:
     return "" if not number else f" in packet {number}"
 
 
-def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
-    """Queues whose deliveries a channel's consumers acknowledge, and `before`: three names."""
+def queues_of(channel: Any) -> str:
+    """Queues whose deliveries a channel's consumers acknowledge: three names."""
+    return names_text(queues_read(channel))
+
+
+def queues_read(channel: Any) -> set[str]:
+    """Names of the queues whose deliveries a channel's consumers acknowledge."""
     consumers = list(channel.by_tag.values())
     if channel.amqp10 is not None:
         links = channel.amqp10.links.values()
         consumers = [one.address for one in links if one.address and not one.sends]
-    read = (one.queue for one in consumers if one.queue and not getattr(one, "no_ack", False))
-    return names_text({*read, *before})
+    return {one.queue for one in consumers if one.queue and not getattr(one, "no_ack", False)}
 
 
 def names_text(names: Collection[str]) -> str:

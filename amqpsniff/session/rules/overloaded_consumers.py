@@ -42,7 +42,7 @@ MIN_SAMPLES = 10
 @where(BUSY)
 def judge_overloaded(context: RuleContext) -> None:
     """channel-ends: a busy consumer. Waits are known at once, or with those of other readers."""
-    load = _load_text(context)
+    load = load_text(context)
     times = context.channel.times
     if not load:
         return
@@ -54,7 +54,7 @@ def judge_overloaded(context: RuleContext) -> None:
         context.report(OVERLOADED, overload_words(times, load), number=number, ts_ns=ts_ns)
 
 
-def _load_text(context: RuleContext) -> str:
+def load_text(context: RuleContext) -> str:
     """How busy the consumers of a channel were, if they were all the time; else empty."""
     channel, times = context.channel, context.channel.times
     prefetch = channel.prefetch_each or channel.prefetch_shared

@@ -210,9 +210,12 @@ def ended_by_server(context: RuleContext) -> bool:
 
 
 def end_ns(context: RuleContext) -> int | None:
-    """Time of a connection's last packet; None when packets have no times."""
-    time: int = context.session.connection.conversation.end_ns
-    return time if time > 0 else None
+    """Time of a connection's last packet; None when packets have no times, or the clock was set
+    back behind the first.
+    """
+    conversation = context.session.connection.conversation
+    time: int = conversation.end_ns
+    return time if time > 0 and time >= conversation.start_ns else None
 
 
 def last_packets_ns(context: RuleContext) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
-from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
+from amqpsniff.session.rules.format import names_text, number_of, queue_text, queues_read, took_text
 from amqpsniff.session.rules.occasions import BUSY, PROVISIONAL, WAITED
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -437,8 +437,14 @@ def forget_cancelled(context: RuleContext) -> None:
 
 def from_queues(context: RuleContext) -> str:
     """The queues that a channel's consumers read or have read, to be added."""
-    names = queues_of(context.channel, context.memory.get(CANCELLED, {}).get(context.channel, ()))
+    names = names_text(queues_worked(context))
     return f" (from {names})" if names else ""
+
+
+def queues_worked(context: RuleContext) -> set[str]:
+    """Names of the queues whose deliveries a channel's consumers acknowledge, or did before."""
+    cancelled = context.memory.get(CANCELLED, {}).get(context.channel, ())
+    return queues_read(context.channel) | set(cancelled)
 
 
 def _report(

@@ -14,13 +14,16 @@ from typing import Any
 
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import LEFT_OPEN, SHORT
+from cython.cimports.amqpsniff.session.rules.occasions import SHORT, UNCLEAN
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
+from amqpsniff.findings.records import NEVER
+from amqpsniff.session.codes import CLIENT
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import began_ns, client_words, end_ns
+from amqpsniff.session.rules.peers import began_ns, client_words, end_ns, ender
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
@@ -43,6 +46,9 @@ LEAKING = 20
 LEAKING_WITHIN_NS = 30_000_000_000
 """Idle connections that a client opened and left open, over at least this time: a pool opens its
 connections at once, and few applications have one so large."""
+
+TOGETHER_NS = SECOND_NS
+"""Time in which the connections of a program end that itself ends."""
 
 IDLE_NS = 10_000_000_000
 """Time without a message after which a connection without consumers is idle."""
@@ -187,11 +193,15 @@ def judge_short(
         short.finding = log.find("php-short-connections", short.first.connection_id)
 
 
-@where(LEFT_OPEN)
+@where(UNCLEAN)
 def _stays(context: RuleContext) -> None:
-    """A connection that was opened in the capture and is idle at its end."""
-    session, began = context.session, began_ns(context)
-    if session.connection.conversation.ended is not None or session.closed_by is not None:
+    """A connection that was opened in the capture and stays to its end, or to its client's."""
+    session, began, until_ns = context.session, began_ns(context), NEVER
+    if session.connection.conversation.ended is not None:
+        until_ns = end_ns(context) or 0
+        if ender(context) != CLIENT:
+            return
+    if session.closed_by is not None:
         return
     if began is None or "connection.open-ok" not in session.handshake or not context.certain:
         return
@@ -204,16 +214,16 @@ def _stays(context: RuleContext) -> None:
             last = max(last, channel.times.last_publish_ns, channel.times.last_delivery_ns)
     of: Client = client_of(context)
     client = (of.host, of.server, of.user, of.application)
-    contribute(context, judge_left, client, last, first_place(context))
+    contribute(context, judge_left, client, last, until_ns, first_place(context))
 
 
 def judge_left(
-    context: RuleContext, client: Sequence[Any], last: int, where: Sequence[Any]
+    context: RuleContext, client: Sequence[Any], last: int, until_ns: int, where: Sequence[Any]
 ) -> None:
-    """One more connection that stays."""
+    """One more connection that stays until a time."""
     left: list[Any] = remembered(context, "left", client, list)
     if len(left) < MAX_KEPT:
-        left.append((last, where))
+        left.append((until_ns, last, where))
 
 
 def judge_leaks(context: RuleContext) -> None:
@@ -222,20 +232,31 @@ def judge_leaks(context: RuleContext) -> None:
     for client, left in context.shared.pop("left", {}).items():
         if now is None:
             return
-        idle = [Place(*where) for last, where in left if now - last >= IDLE_NS]
-        idle.sort(key=lambda place: place.ts_ns or 0)
-        if len(idle) < LEAKING:
-            continue
-        times = [place.ts_ns or 0 for place in idle]
-        if times[-1] - times[0] >= LEAKING_WITHIN_NS:
-            host, _, user, name = client
-            detail = (
-                f"{client_words(user, name, host)} opened {len(idle)} connections in "
-                f"{duration(times[-1] - times[0])}, "
-                "which are open and idle at the end of the capture"
-            )
-            last = idle[-1].packet_number
-            report_at(context, idle[0], "connections-leaking", detail, len(idle), last)
+        left.sort(key=lambda one: int(one[0]))
+        while left:
+            together = [one for one in left if one[0] <= left[0][0] + TOGETHER_NS]
+            del left[: len(together)]
+            _judge_leak(context, client, together, now)
+
+
+def _judge_leak(context: RuleContext, client: Sequence[Any], left: Sequence[Any], now: int) -> None:
+    """Connections of a client that end together, `NEVER` for not."""
+    idle = [Place(*where) for until_ns, last, where in left if min(until_ns, now) - last >= IDLE_NS]
+    idle.sort(key=lambda place: place.ts_ns or 0)
+    if len(idle) < LEAKING:
+        return
+    times = [place.ts_ns or 0 for place in idle]
+    if times[-1] - times[0] >= LEAKING_WITHIN_NS:
+        host, _, user, name = client
+        until = "are open and idle at the end of the capture"
+        if left[0][0] != NEVER:
+            until = "were open and idle until the client ended them together"
+        detail = (
+            f"{client_words(user, name, host)} opened {len(idle)} connections in "
+            f"{duration(times[-1] - times[0])}, which {until}"
+        )
+        last = idle[-1].packet_number
+        report_at(context, idle[0], "connections-leaking", detail, len(idle), last)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

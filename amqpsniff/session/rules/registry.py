@@ -201,6 +201,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     reconnects.judge_leaks(whole)
     restoring.judge_restored(whole)
     consuming.judge_stayed_away(whole)
+    rpc.judge_servers(whole)
     routes.judge_routes(whole)
     unread.judge_unread(whole)
     unattended.judge_unattended(whole)

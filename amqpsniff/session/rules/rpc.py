@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import UNCLEAN
+from cython.cimports.amqpsniff.session.rules.occasions import BUSY, UNCLEAN
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
+from amqpsniff.session.rules.overloaded_consumers import load_text
 from amqpsniff.session.rules.peers import client_of, end_ns
+from amqpsniff.session.rules.prefetch import busy_ns, queues_worked
+from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
     MAX_NAMES,
     contribute,
@@ -128,7 +131,52 @@ def judge_slow(context: RuleContext) -> None:
         f"{number_of(count, 'answer')}, after {duration(total / count)} on average; the latest "
         f"after {duration(longest)}, to the request sent on channel {channel} to {_what(route)}"
     )
-    context.report("rpc-slow", detail, number=number, ts_ns=ts_ns)
+    queue = queue_key(context, route[1]) if route[0] == "" and route[1] else None
+    contribute(context, judge_late, context.place_of(number, ts_ns), detail, queue)
+
+
+def judge_late(
+    context: RuleContext, where: Sequence[Any], detail: str, queue: Sequence[str] | None
+) -> None:
+    """A caller's answers came late, the latest to a request to a queue, if that is known."""
+    place = Place(*where)
+    report_at(context, place, "rpc-slow", detail)
+    finding = context.log.find("rpc-slow", place.connection_id)
+    if queue is not None and finding is not None:
+        late: list[Any] = remembered(context, "late answers", tuple(queue), list)
+        if len(late) < MAX_NAMES:
+            late.append(finding)
+
+
+@where(BUSY)
+def note_load(context: RuleContext) -> None:
+    """channel-ends: a consumer that may be the server is busy all the time."""
+    load = load_text(context)
+    if load:
+        name = client_of(context).application or context.session.connection.name()[1]
+        pace = duration(busy_ns(context.channel) / context.channel.acknowledged)
+        queues = [queue_key(context, one) for one in sorted(queues_worked(context))]
+        contribute(context, judge_load, queues, f"{name} takes one every {pace}, {load}")
+
+
+def judge_load(context: RuleContext, queues: Sequence[Sequence[str]], words: str) -> None:
+    """A consumer of queues is busy all the time."""
+    for queue in queues:
+        busy: list[str] = remembered(context, "busy consumers", tuple(queue), list)
+        if len(busy) < MAX_NAMES:
+            busy.append(words)
+
+
+def judge_servers(context: RuleContext) -> None:
+    """capture-ends: let findings of late answers say which consumers were busy all the time."""
+    busy = context.shared.get("busy consumers", {})
+    for queue, late in context.shared.get("late answers", {}).items():
+        if queue in busy:
+            words, more = min(busy[queue]), len(busy[queue]) - 1
+            others = f", and {number_of(more, 'consumer')} more" if more else ""
+            for finding in late:
+                took, _, latest = finding.detail.partition("; ")
+                finding.detail = f"{took}; {words}{others}; {latest}"
 
 
 @requires("calls")
@@ -301,6 +349,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "answered": (note_reply,),
     "connection-waits": (watch_unanswered,),
     "connection-ends": (note_lost, note_waiting, judge_slow, judge_unanswered, judge_queues),
+    "channel-ends": (note_load,),
+    "capture-ends": (judge_servers,),
 }
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
@@ -309,4 +359,6 @@ AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "answered": (note_reply,),
     "connection-waits": (watch_unanswered,),
     "connection-ends": (judge_slow, judge_unanswered),
+    "channel-ends": (note_load,),
+    "capture-ends": (judge_servers,),
 }

@@ -91,6 +91,10 @@ LIVES = "queues whose messages expire"
 RECEIVED = "last messages of links"
 """Name in `RuleContext.shared` of when links got the last message, by broker and queue."""
 
+SENT = "messages sent on links"
+"""Name in `RuleContext.shared` of what links brought, by broker and queue: (accepted messages, time
+of the last)."""
+
 TEMPORARY = "temporary queues"
 """Name in `memory` and `shared` of queues that may go with their consumers."""
 
@@ -253,6 +257,9 @@ def starved(context: RuleContext) -> None:
     if not link.sends:
         name = None if queue is None else queue.queue
         contribute(context, judge_received, queue_key(context, "")[0], name, link.last_ns)
+    elif queue is not None and queue.exchange == "" and queue.routing_key and link.accepted:
+        server, name = queue_key(context, "")[0], queue.routing_key
+        contribute(context, judge_sent, server, name, link.accepted, link.last_ns)
     now_ns, times = context.ts_ns or end_ns(context) or 0, RENEWED_TIMES if link.flows > 1 else 1
     never = gave_none(context, link, now_ns) >= RENEWED_NS
     lacks = lacks_credit(context, link, now_ns, times) and not has_more(link)
@@ -266,9 +273,11 @@ def starved(context: RuleContext) -> None:
         else:
             words += f"after {number_of(link.deliveries, 'delivery', 'deliveries')}"
             place = context.place_of(credit.empty_number, credit.empty_ns)
+        until_ns = now_ns if never else 0
         contribute(
-            context, judge_starved, server, queue.queue, words, context.channel.number, place
-        )
+            context, judge_starved, server, queue.queue, words, until_ns, context.channel.number,
+            place,
+        )  # fmt: skip
 
 
 def unseen(context: RuleContext) -> None:
@@ -289,29 +298,60 @@ def _came_over_links(context: RuleContext, key: Sequence[str]) -> int:
     return max(int(times.get((key[0], queue), (0,))[0]) for queue in (key[2], None))
 
 
+def judge_sent(context: RuleContext, server: str, queue: str, count: int, last_ns: int) -> None:
+    """A link brought messages for a queue."""
+    known: list[Any] = remembered(context, SENT, (server, queue), list)
+    if len(known) < MAX_LISTED:
+        known.append((count, last_ns))
+
+
 def judge_starved(
-    context: RuleContext, server: str, queue: str, words: str, channel: int, place: Sequence[Any]
+    context: RuleContext,
+    server: str,
+    queue: str,
+    words: str,
+    until_ns: int,
+    channel: int,
+    place: Sequence[Any],
 ) -> None:
-    """Take a link without credit; its virtual host is not known."""
+    """Take a link without credit, `until_ns` if it never had any; its virtual host is not known."""
     known: list[Any] = remembered(context, STARVED, (server, queue), list)
     if len(known) < MAX_LISTED:
-        known.append((words, channel, Place(*place)))
+        known.append((words, until_ns, channel, Place(*place)))
 
 
 def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
     """Report links without credit for whose queue messages are published."""
     for (server, queue), rows in context.shared.get(STARVED, {}).items():
         vhosts = {key[1] for key in context.shared.get(PUBLISHED, {}) if key[0] == server} - {""}
-        for words, channel, place in rows if server not in lost and len(vhosts) == 1 else ():
-            key = (server, *vhosts, queue)
-            count, last_ns = _published_since(context, routes, key, place.ts_ns)
-            if count >= STOPPED_PUBLISHED and last_ns - place.ts_ns >= STOPPED_NS:
+        for words, until_ns, channel, place in rows if server not in lost else ():
+            count = last_ns = 0
+            if len(vhosts) == 1:
+                key = (server, *vhosts, queue)
+                count, last_ns = _published_since(context, routes, key, place.ts_ns)
+            since = f" in the {duration(last_ns - place.ts_ns)} since"
+            if count < STOPPED_PUBLISHED or last_ns - place.ts_ns < STOPPED_NS:
+                count, since = _left_waiting(context, server, queue, until_ns - STOPPED_NS), ""
+            if count >= STOPPED_PUBLISHED:
                 detail = (
-                    f"{words}; {count} or more messages were published for {queue_text(queue)} in "
-                    f"the {duration(last_ns - place.ts_ns)} since, and nobody got one"
+                    f"{words}; {count} or more messages were published for {queue_text(queue)}"
+                    f"{since}, and nobody got one"
                 )
                 about: Any = {"channel": channel, "subject": queue}
                 report_at(context, place, "credit-not-renewed", detail, **about)
+
+
+def _left_waiting(context: RuleContext, server: str, queue: str, until_ns: int) -> int:
+    """Messages that came into a queue over links until a time, where none can have come out."""
+    for name in ("consumers of queues", "deletions", "limits of routes", TEMPORARY, LIVES):
+        if any((key[0], key[2]) == (server, queue) for key in context.shared.get(name, ())):
+            return 0
+    if any((key[0], key[3]) == (server, queue) for key in context.shared.get(DELIVERED, ())):
+        return 0
+    if _came_over_links(context, (server, "", queue)):
+        return 0
+    sent = context.shared.get(SENT, {}).get((server, queue), ())
+    return sum(count for count, last_ns in sent if last_ns <= until_ns)
 
 
 # private queues

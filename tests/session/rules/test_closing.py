@@ -13,8 +13,9 @@ from amqpsniff.session.rules import ending
 from tests.conftest import CAPTURES
 from tests.findings.cases import packets_of
 from tests.session.events import Row
-from tests.session.rules.found import of_capture
+from tests.session.rules.found import findings, of_capture
 from tests.session.rules.telling import one, several, told, told_of
+from tests.session.script import Script
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
 
@@ -196,6 +197,43 @@ def test_a_connection_that_ends_without_a_close() -> None:
     assert row["detail"].endswith(
         "left open: 1 channel, 1 consumer, 1 delivery not acknowledged, 1 publish not confirmed"
     )
+
+
+@pytest.mark.parametrize(
+    ("consume", "before_ms", "rest_ms", "end", "told_of_it"),
+    [
+        ("no_ack=1", 0, 999, "C", "; up to 3 deliveries with automatic acknowledgement are lost;"),
+        ("no_ack=1", 9_900, 90, "C", "; of 3 deliveries with automatic acknowledgement the last"),
+        ("no_ack=1", 0, 1_000, "C", ""),  # it had time to work on them
+        ("no_ack=1", 0, 10, "S", ""),
+        ("", 0, 10, "C", ""),
+    ],
+)
+def test_deliveries_that_are_lost_with_their_consumer(
+    consume: str, before_ms: int, rest_ms: int, end: str, told_of_it: str
+) -> None:
+    other = {"C": "S", "S": "C"}[end]
+    row = one(f"""{OPEN}
+        C1: basic.consume queue=q consumer_tag=t {consume}
+        S1: basic.consume-ok consumer_tag=t
+        S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1
+        @+{before_ms}ms S1: basic.deliver consumer_tag=t delivery_tag=2 | body=1
+        @+10ms S1: basic.deliver consumer_tag=t delivery_tag=3 | body=1
+        @+{rest_ms}ms FIN {end}
+        FIN {other}
+        """, "disconnect-unclean")  # fmt: skip
+    assert told_of_it in row["detail"]
+    assert bool(told_of_it) == ("automatic" in row["detail"])
+
+
+def test_no_time_is_negative_where_the_clock_was_set_back() -> None:
+    script = Script(OPEN + "C1: basic.publish routing_key=q | body=1\nRST C\n")
+    hour_ns = 3_600 * 10**9
+    for place in (-2, -1):
+        packet = script.packets[place]
+        script.packets[place] = packet._replace(ts_ns=packet.ts_ns - hour_ns)
+    (row,) = (one for one in findings(script) if one["code"] == "disconnect-unclean")
+    assert row["detail"] == "the client ended TCP (RST); left open: 1 channel"
 
 
 @pytest.mark.parametrize("end", [

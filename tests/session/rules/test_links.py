@@ -11,6 +11,7 @@ from tests.amqp10 import EMPTY, composite, error, frame, message, source, target
 from tests.conftest import CAPTURES
 from tests.findings.cases import packets_of
 from tests.findings.pairs_of_links import (
+    ACCEPTED,
     RABBITMQ4,
     RELEASED,
     detaches,
@@ -90,6 +91,53 @@ def test_consumers_that_never_give_credit() -> None:
         for row in amqpsniff.open(str(CASE)).findings()
         if row.code == "credit-never-given"
     ] == ["link 'nc-rcv' from '/queues/u.a', attached for 12.0 s"]
+
+
+@pytest.mark.parametrize(("wait", "cause"), [(1, "link-refused"), (1_001, None)])
+def test_a_session_that_ends_since_a_refused_link_was_used(wait: int, cause: str | None) -> None:
+    refuses = detaches("S", 0, "amqp:not-found", "no queue")
+    unknown = error("amqp:session:unattached-handle", "Unattached link handle: 0")
+    ends = ("S", frame("end", error=unknown), wait)
+    text = said(opening(), receiver(), sender(credit=0), refuses, give("C", 10, 0), ends)
+    (row,) = told_of(packets_of(text), "channel-closed-by-broker")
+    assert row["cause_code"] == cause
+    assert row["detail"].endswith("Unattached link handle: 0; 2 links ended with it")
+
+
+OTHER = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
+CONSUMED = "b.C1: basic.consume queue=q consumer_tag=t\nb.S1: basic.consume-ok consumer_tag=t\n"
+GOT = (
+    "b.C1: basic.get queue=q\n"
+    "b.S1: basic.get-ok delivery_tag=1 exchange= routing_key=q message_count=9 | body=1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rest_ms", "other", "is_told"),
+    [
+        (10_000, "", True),
+        (10_000, OTHER, True),
+        (9_980, "", False),
+        (10_000, OTHER + CONSUMED, False),
+        (10_000, OTHER + GOT, False),
+        (
+            10_000,
+            OTHER + "b.C1: queue.delete queue=q\nb.S1: queue.delete-ok message_count=9",
+            False,
+        ),
+        (10_000, OTHER + "b.C1: queue.declare queue=q auto_delete=1\n", False),
+    ],
+)
+def test_messages_that_wait_for_a_link_without_credit(
+    rest_ms: int, other: str, is_told: bool
+) -> None:
+    sent = sends("C", *range(10)), [settles("S", at, ACCEPTED) for at in range(10)]
+    link, later = receiver(credit=0, address="/queues/q"), ("C", EMPTY, rest_ms)
+    text = said(opening(), sender("/queues/q"), *sent, link, later, ("S", EMPTY))
+    rows = told_of(packets_of(f"{other}\n{text}"), "credit-not-renewed")
+    told = "link 'in' from '/queues/q': no credit since its attach; 10 or more messages were "
+    told += "published for queue 'q', and nobody got one"
+    assert [row["detail"] for row in rows] == ([told] if is_told else [])
 
 
 @pytest.mark.parametrize("link", [

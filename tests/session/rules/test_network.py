@@ -41,6 +41,17 @@ def test_packets_sent_again() -> None:
     assert not told_of(spoken(PUBLISHES).packets, "tcp-retransmissions")
 
 
+def test_packets_that_were_lost_before_the_capture() -> None:
+    """Of what is sent again only the second copy is seen, a round trip after what follows it."""
+    packets = spoken(PUBLISHES).packets
+    lost = range(len(packets) - 40, len(packets), 4)
+    late = [packets[place]._replace(ts_ns=packets[place + 1].ts_ns + 20 * MS) for place in lost]
+    kept = [packet for place, packet in enumerate(packets) if place not in lost]
+    seen = sorted([*kept, *late], key=lambda packet: packet.ts_ns)
+    (row,) = told_of(seen, "tcp-retransmissions")
+    assert row["detail"] == "10 of 57 packets of the client (17.5 %) were sent again"
+
+
 def test_a_broker_that_does_not_read_loses_nothing() -> None:
     text = PUBLISHES.replace(
         "C1: channel.open\n", "C1: channel.open\nS: connection.blocked reason=r\n"

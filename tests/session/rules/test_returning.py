@@ -102,6 +102,18 @@ def test_connections_that_are_never_closed() -> None:
     assert row["count"] == 25
 
 
+def test_connections_that_end_with_their_program() -> None:
+    ends = several("c{n}.RST C\n", 25)
+    row = one(several(LEFT, 25) + LATER + "\n" + ends, "connections-leaking")
+    told_of = "connections in 72.2 s, which were open and idle until the client ended them together"
+    assert row["detail"] == f"user 'app' from 10.0.0.1 opened 25 {told_of}"
+    assert row["count"] == 25
+    in_turn = several("@+101ms c{n}.RST C\n", 25)
+    assert not told(several(LEFT, 25) + LATER + "\n" + in_turn, "connections-leaking")
+    of_broker = several("c{n}.RST S\n", 25)
+    assert not told(several(LEFT, 25) + LATER + "\n" + of_broker, "connections-leaking")
+
+
 @pytest.mark.parametrize(("count", "text"), [
     (15, LEFT),
     (25, LEFT.replace("3000ms", "30ms")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff.session.rules import rpc
-from tests.session.rules.found import details, found
+from tests.conftest import CAPTURES
+from tests.session.rules.found import details, found, of_capture
 from tests.session.script import Script
 
 OPEN = """
@@ -153,6 +154,57 @@ def test_answers_to_what_nobody_here_asked() -> None:
     row = found(text, "rpc-slow")
     assert row is not None
     assert row["detail"].startswith("1 answer, after 9.00 s on average")
+
+
+BUSY = """
+    b.handshake client='{"connection_name": "pricing"}'
+    b.C1: channel.open
+    b.S1: channel.open-ok
+    b.C1: basic.qos prefetch_count=1
+    b.S1: basic.qos-ok
+    b.C1: basic.consume queue=work consumer_tag=w
+    b.S1: basic.consume-ok consumer_tag=w
+"""
+
+
+def served(idle_ms: int = 1, queue: str = "work", others: str = "") -> str:
+    """Twelve requests at once; a server works on each for 200 ms, and is idle before the next."""
+    text = OPEN + reads("r") + BUSY.replace("queue=work", f"queue={queue}") + others
+    text += "".join(call(f"a{n}", "r").replace("exchange=e ", "") for n in range(12))
+    for n in range(12):
+        name = f"routing_key=work | body=5 reply_to=r correlation_id=a{n}"
+        text += f"@+{idle_ms}ms b.S1: basic.deliver consumer_tag=w delivery_tag={n + 1} {name}\n"
+        text += f"@+200ms b.C1: basic.publish routing_key=r | body=5 correlation_id=a{n}\n"
+        text += answer(f"a{n}", "r", tag=n + 1)
+        text += f"b.C1: basic.ack delivery_tag={n + 1}\n"
+    return text
+
+
+def test_late_answers_of_a_server_that_is_busy_all_the_time() -> None:
+    row = found(served(), "rpc-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "12 answers, after 1.32 s on average; pricing takes one every 203 ms, with the one in hand "
+        "that a prefetch count of 1 allows, 100 % of the time (from 'work'); the latest after "
+        "2.44 s, to the request sent on channel 1 to the default exchange with routing key 'work'"
+    )
+    other = BUSY.replace("b.", "c.").replace("pricing", "spare")
+    assert "; pricing takes" in details(served(others=other), "rpc-slow")[0]
+
+
+@pytest.mark.parametrize(("idle_ms", "queue"), [(100, "work"), (1, "other")])
+def test_late_answers_of_others(idle_ms: int, queue: str) -> None:
+    """The server waits between requests, or what is busy has another queue."""
+    (detail,) = details(served(idle_ms, queue), "rpc-slow")
+    assert "pricing" not in detail
+
+
+def test_a_real_server_that_is_busy() -> None:
+    rows = of_capture(CAPTURES / "cases/rpc_server_busy.pcap.gz")
+    told = [row["detail"] for row in rows if row["code"] == "rpc-slow"]
+    words = "server takes one every 251 ms, with the one in hand that a prefetch count of 1 allows"
+    assert len(told) == 6
+    assert all(words in detail for detail in told)
 
 
 SERVER = """
