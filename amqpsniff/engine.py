@@ -1,7 +1,7 @@
 """The engine without files: packets or bytes in, rows out.
 
-For those who have packets already (a capture library, a test, another program's buffers) or the
-bytes of connections (a proxy, a tap behind TLS). Rows gather until `take`.
+Packets come from a capture library, a test or the buffers of another program, bytes of connections
+from a proxy or a tap behind TLS. Rows gather until `take`.
 """
 
 from __future__ import annotations
@@ -113,20 +113,20 @@ class Engine:
 
     def feed_packet(
         self,
-        octets: bytes,
+        data: bytes,
         ts_ns: int | None = None,
         link_type: int = ETHERNET,
         original_bytes: int | None = None,
     ) -> None:
         """Decode the next packet.
 
-        `octets` begin with the header that `link_type` (a number of LINKTYPE) says, `ts_ns` is
-        nanoseconds since the epoch, None when it is not known, and `original_bytes` the length
-        on the wire, where a snap length cut the packet.
+        `data` begins with the header of `link_type` (a number of LINKTYPE). `ts_ns` is nanoseconds
+        since the epoch, None if unknown; `original_bytes` is the length on the wire of a packet
+        that a snap length cut.
         """
         if self._streams is not None:
             raise UsageError("this engine was given bytes of connections; make one for packets")
-        held, time = _bytes(octets), _time(ts_ns)
+        held, time = _bytes(data), _time(ts_ns)
         original = len(held) if original_bytes is None else original_bytes
         self._held.add(self._next(), time, held, original, link_type)
         self._number += 1
@@ -134,7 +134,7 @@ class Engine:
             self._decode_held()
 
     def feed_bytes(
-        self, connection_key: Key, direction: str, octets: bytes, ts_ns: int | None = None
+        self, connection_key: Key, direction: str, data: bytes, ts_ns: int | None = None
     ) -> None:
         """Decode the next bytes that the `client` or the `server` of a connection sent.
 
@@ -143,11 +143,11 @@ class Engine:
         begins with the client's protocol header, or with a proxy's, is taken to be whole; another
         may have begun at any byte.
         """
-        way, data, time = self._way(direction), _bytes(octets), _time(ts_ns)
+        way, sent, time = self._way(direction), _bytes(data), _time(ts_ns)
         self._number = number = self._next()
         size = self.options.limits.piece_bytes
-        for at in range(0, len(data), size):
-            self._stream().data(connection_key, way, data[at : at + size], number, time)
+        for at in range(0, len(sent), size):
+            self._stream().data(connection_key, way, sent[at : at + size], number, time)
             self._pipeline.follow()
             self._gather()
 
@@ -406,7 +406,7 @@ class Stream:
         self.last_times_ns, self.last_packet_numbers = [NO_TIME, NO_TIME], [0, 0]
         self.impaired = True  # it may be: the counts above tell
         self.zero_windows, self.tls = (None, None), None
-        self.starts = (0, 0)  # whoever gives bytes has a connection
+        self.starts = (0, 0)  # bytes that are given are of a connection
 
     @property
     def holes(self) -> tuple[int, int]:

@@ -5,7 +5,7 @@
     │   ├── NotACapture             the bytes are no capture format we know
     │   └── TsharkError             tshark is missing, too old, or cannot do what it is asked
     ├── OutputError             what is made cannot be written
-    ├── FilterError             a `--where` expression or SQL statement that does not run
+    ├── FilterError             a `where` expression or SQL statement that does not run
     ├── SpecError               a row of the protocol tables contradicts another
     └── UsageError              an argument or a call that makes no sense
 
@@ -14,7 +14,22 @@ What is wrong with the *traffic* is never an exception: it is a row of the findi
 
 
 class AmqpsniffError(Exception):
-    """Base of every error this package raises on purpose; its text is one line for a person."""
+    """Base of every error this package raises on purpose; its text is one line for a person.
+
+    Attributes:
+        parameters: Names of parameters that stand in the text, in backticks.
+    """
+
+    def __init__(self, text: str = "", *parameters: str) -> None:
+        super().__init__(text)
+        self.parameters = parameters
+
+    def with_options(self) -> str:
+        """The text for a command line, where the parameter `from_` is the option --from."""
+        text = str(self)
+        for name in self.parameters:
+            text = text.replace(f"`{name}`", f"--{name.rstrip('_').replace('_', '-')}")
+        return text
 
 
 class CaptureError(AmqpsniffError):
@@ -47,9 +62,10 @@ class SpecError(AmqpsniffError):
 
 
 class UsageError(AmqpsniffError):
-    """An option or a call that makes no sense, named with what to do instead."""
+    """A parameter or a call that makes no sense, named with what to do instead."""
 
 
-def read_twice(what: str, name: str) -> UsageError:
+def read_twice(what: str, name: str, *parameters: str) -> UsageError:
     """The error for `what` reads a capture twice, which cannot be read again."""
-    return UsageError(f"{what}: {name} would have to be read twice; save it to a file first")
+    text = f"{what}: {name} would have to be read twice; save it to a file first"
+    return UsageError(text, *parameters)

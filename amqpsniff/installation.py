@@ -20,7 +20,7 @@ def how_to_add(extra: str) -> str:
 
 
 def how_to_install(package: str) -> str:
-    """The command that installs a package into the environment that runs this, whoever made it."""
+    """The command that installs a package into the environment of this program."""
     wanted = shlex.quote(package)
     here = Path(sys.prefix)
     if (here / "pipx_metadata.json").exists():

@@ -35,7 +35,7 @@ class Limits:
         packet_bytes: Bytes of those packets.
         piece_bytes: Bytes of a call of an `Engine` that are decoded at once: columns of a batch
             have 32-bit offsets.
-        tcp: Those of reassembly; null for the defaults, as below.
+        tcp: Those of reassembly; None for the defaults, as below.
         session: Those of what is remembered of connections and channels.
         memory: Those of what is remembered of messages to link them.
     """

@@ -58,7 +58,7 @@ class Totals:
         set_back_ns: By how much the clock of the capturing host was set back between them.
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
-        one_sided: Those of which only one direction was captured.
+        one_sided: Those with only one direction captured.
         foreign: TCP conversations that ended and were not AMQP.
         unconnected: Attempts to connect that were refused or not answered.
         encrypted: TLS conversations that ended.

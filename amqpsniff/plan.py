@@ -14,18 +14,18 @@ class Plan:
     Attributes:
         tables: Tables whose rows are made. A finding that shows while a message's row is made needs
             `messages` too.
-        columns: Columns of `frames` and `messages` that are read, by table; null for all. More are
+        columns: Columns of `frames` and `messages` that are read, by table; None for all. More are
             made where something else in the plan needs them.
         outcomes: The rows of messages wait for their outcomes.
         links: Messages are linked across connections.
         meanings: What messages mean to frameworks is read, from packs.
         processes: The processes that packet comments name are read.
         linkables: A `LinkLog` that takes what links are made of, where others read the rest of
-            the connections; null to make them at once.
+            the connections; None to make them at once.
         sightings: A `MessageLog` that takes what findings about redeliveries are made of; null to
             make them at once.
         records: Findings that concern several connections are kept as records and not judged.
-        share: The `Partition` of the conversations that is followed; null for all.
+        share: The `Partition` of the conversations that is followed; None for all.
         claims: The decoder says what every byte is, see `amqpsniff.decode.claims`.
         positions: The reassembler says where segments lie in their streams.
         census: A `Census` that counts every row.

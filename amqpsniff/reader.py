@@ -1,8 +1,8 @@
 """Captures: `open` names them, `Capture` reads them as often as it is asked.
 
-Every pass reads the input from its beginning through a pipeline of its own and gives rows as they
-are decoded, so memory does not grow with the capture. What rows mean together (a summary, a
-topology, the way of a message) is found out by `amqpsniff.analysis`.
+Each pass over the input (`amqpsniff.passes`) gives rows as they are decoded, so memory does not
+grow with the capture. What rows mean together (a summary, a topology, the way of a message) is
+found out by `amqpsniff.analysis`.
 """
 
 from __future__ import annotations
@@ -21,60 +21,39 @@ from warnings import warn
 
 from amqpsniff import html_repr
 from amqpsniff.arguments import several
-from amqpsniff.errors import UsageError, read_twice
-from amqpsniff.findings import Finding as Found
+from amqpsniff.errors import UsageError
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.objects import Kind as RowKind
 from amqpsniff.options import File, Files, Options, files
-from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.passes import CENSUS, Passes, counted
+from amqpsniff.pipeline import Totals
 from amqpsniff.plan import Plan
 from amqpsniff.rereadable import Rereadable, Rows, TableRows, Tabular
-from amqpsniff.tls.secrets import without_secrets
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from typing_extensions import Unpack
 
-    from amqpsniff.analysis.client_names import ClientNames
     from amqpsniff.analysis.conversation import Conversation
     from amqpsniff.analysis.diagnosis import Diagnosis
-    from amqpsniff.analysis.frame_bytes import FrameBytes
     from amqpsniff.analysis.readiness import Readiness
-    from amqpsniff.analysis.selection import Filters, PartFilters, RowFilter, Selection
+    from amqpsniff.analysis.selection import Filters, PartFilters, Selection
     from amqpsniff.analysis.summary import Summary
     from amqpsniff.analysis.timeline import Entry
     from amqpsniff.analysis.topology import TopologyResult
-    from amqpsniff.analysis.trace import TracedMessage, Tracer, Wanted
-    from amqpsniff.capture import CaptureSet
-    from amqpsniff.compare import CaptureProfile
-    from amqpsniff.report.capture_page import CapturePage
-    from amqpsniff.session.census import Census
+    from amqpsniff.analysis.trace import TracedMessage
     from amqpsniff.tables.query import Result
     from amqpsniff.tables.scans import ScannedTable
-    from amqpsniff.tcp.partition import Partition
     from amqpsniff.wireshark.annotate import Annotated
     from amqpsniff.wireshark.cut import Cut
 
 MAX_NAMES = 3
 """Names of captures that are shown of one."""
 
-FEW_FRAMES = 8_192
-"""Frames from the beginning of a timeline that are chosen one by one: to import Arrow's functions,
-which are faster then, takes 25 ms longer."""
-
-CENSUS = "census"
-"""The table of which a selection is for what counts: without columns."""
-
 JUDGED = frozenset(("findings", "messages"))
 """What rules need: some findings are made together with a message's row."""
-
-RECORDS_AT_ONCE = 512
-"""Rows of `connections` and `channels` after which they are given out: some 2 kB each."""
-
-FINDINGS_PER_BATCH = 4_096
-"""Rows of `findings` in a batch, at most: some 3 MB."""
 
 
 def open(
@@ -106,7 +85,7 @@ def open(
 
     Args:
         paths: What to read, as one capture in the order of time; also binary files that are open,
-            of which one that cannot seek is read to its end now.
+            one that cannot seek is read to its end now.
         ports: Follow only conversations with this port, or one of several; empty for any port, by
             content.
         dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
@@ -149,44 +128,29 @@ class Capture:
     111
 
     Attributes:
-        names: The captures, as they were found.
-        once: Those among them that can be read only once: standard input, pipes.
-        options: How they are decoded.
-        totals: Counts of the last pass, growing while it goes on.
-        outcomes, replies: What `count` found out, or the last pass with a census.
-        encrypted: The TLS conversations of the last pass, a mapping for each.
-        comments: Comments of the captures' sections, once the last pass is over.
-        link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
-        early: Whether replies and outcomes of the rows just given may still come. While standard
-            input has no more for now, the rows of what came so far are given.
-        clients: Learns what clients are called from the frames of a timeline; None not to.
-        found: A list of `Finding` of the last pass, once it is over; all of them when
-            `messages` or `findings` were among its tables.
-        finished: True once the last pass has read everything.
+        passes: The passes over the input, and what the last one found: see
+            `amqpsniff.passes.Passes`.
     """
 
     def __init__(
         self, paths: Iterable[str | os.PathLike[str] | IO[bytes]], options: Options | None = None
     ) -> None:
-        from amqpsniff.capture import OpenFiles, expand, is_regular
+        self.passes = Passes(paths, options or Options())
 
-        self._files = OpenFiles()
-        self.names = expand(paths, self._files)
-        self.options = options or Options()
-        self.totals = Totals()
-        self.outcomes: dict[str, tuple[int, Any]] = {}
-        self.replies: dict[str, Any] = {}
-        self.encrypted: list[dict[str, Any]] = []
-        self.link_types: list[int] = []
-        self.comments: list[str] = []
-        self.early = False
-        self.clients: ClientNames | None = None
-        self.found: list[Found] = []
-        self.finished = False
-        self.once = [
-            name for name in self.names if name not in self._files and not is_regular(name)
-        ]
-        self._passes = 0
+    @property
+    def names(self) -> list[str]:
+        """The captures, as they were found."""
+        return self.passes.names
+
+    @property
+    def options(self) -> Options:
+        """How they are decoded."""
+        return self.passes.options
+
+    @property
+    def totals(self) -> Totals:
+        """Counts of the last pass, growing while it goes on."""
+        return self.passes.totals
 
     def __repr__(self) -> str:
         names = ", ".join(map(html_repr.line, self.names[:MAX_NAMES])) or "closed"
@@ -197,10 +161,10 @@ class Capture:
         """For notebooks: what would be read, how, and the counts of the last pass."""
         given, usual = vars(self.options), vars(Options())
         chosen = {name: value for name, value in given.items() if value != usual[name]}
-        counted = dict(vars(self.totals)) if self._passes else {}
+        counts = dict(vars(self.totals)) if self.passes.begun else {}
         for name in ("counters", "confirm_bounds"):
-            counted.pop(name, None)
-        return html_repr.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
+            counts.pop(name, None)
+        return html_repr.table(repr(self)[1:-1], [*chosen.items(), *counts.items()])
 
     def __enter__(self) -> Capture:
         return self
@@ -210,14 +174,7 @@ class Capture:
 
     def close(self) -> None:
         """Close the capture; iterators that still run end when they are garbage-collected."""
-        self.names = []
-
-    def packets(self) -> CaptureSet:
-        """A reading of the packets, in batches."""
-        from amqpsniff.capture import CaptureSet
-
-        opener = self._files.open if self._files else None
-        return CaptureSet(self.names, reader=self.options.reader, opener=opener)
+        self.passes.names = []
 
     def batches(
         self,
@@ -245,7 +202,7 @@ class Capture:
         wanted = None if columns is None else {table: columns}
         if part or limit is not None:
             return self._chosen_batches(table, self._selection(part, limit), columns, encoded)
-        passed = self.tables(table, encoded=encoded, columns=wanted)
+        passed = self.passes.tables(table, encoded=encoded, columns=wanted)
         return map(itemgetter(1), passed)  # which keeps no batch while the next is made
 
     def _chosen_batches(
@@ -254,40 +211,14 @@ class Capture:
         """Batches with the rows and columns that are wanted, none of them empty."""
         from amqpsniff.tables.batches import Maker
 
-        (rows,) = self.row_filters(part, table)
+        (rows,) = self.passes.row_filters(part, table)
         names = Maker(table, columns=columns).schema.names
         needed = {table: rows.needed(columns)}
-        for _, batch in self.tables(table, encoded=encoded, columns=needed):
+        for _, batch in self.passes.tables(table, encoded=encoded, columns=needed):
             if (kept := rows.of(batch)).num_rows:
                 yield kept.select(names)
             if rows.done:
                 return
-
-    def row_filters(self, part: Selection, *tables: str) -> list[RowFilter]:
-        """What chooses rows of each table, after a first reading of the input where one is needed.
-
-        Raises UsageError where the input would have to be read twice and cannot be.
-        """
-        from amqpsniff.analysis.selection import RowFilter
-
-        part = self.chosen(part, *tables)
-        return [RowFilter(part, table, self._started) for table in tables]
-
-    def chosen(self, part: Selection, *tables: str) -> Selection:
-        """The selection with what a first reading of the input finds, where these tables need it.
-
-        A table of any other name has no columns: only connections are chosen then.
-        """
-        finder = part.first_reading(tables, self._started)
-        if finder is None or part.found is not None:
-            return part
-        if self.once:
-            if unread := part.unread(tables):
-                raise read_twice(unread, self.once[0])
-            return part
-        for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
-            finder.add(table, batch)
-        return finder.found()
 
     @staticmethod
     def _selection(part: Filters, limit: int | None = None) -> Selection:
@@ -301,33 +232,12 @@ class Capture:
         *tables: str,
         encoded: bool = False,
         columns: Mapping[str, Collection[str]] | None = None,
-        census: Census | None = None,
-        share: Partition | None = None,
-        options: Options | None = None,
-        on_connection_end: Callable[[Any], None] | None = None,
-        on_stream: Callable[[Any], None] | None = None,
-        on_silence: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
-        `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
-        on the way, and `outcomes` and `replies` are there afterwards, as with `count`. Of a `share`
-        only its conversations are followed. `options` are those of this pass; None for those of the
-        capture. `on_connection_end` is called with each connection that is over, `on_stream` with
-        the bytes that are decoded, `on_silence` with each silence, see `amqpsniff.plan.Plan`.
+        `columns` names the columns that are wanted, by table; else as `batches`.
         """
-        from amqpsniff.tables.batches import Maker
-
-        makers = [
-            Maker(table, encoded=encoded, columns=(columns or {}).get(table))
-            for table in dict.fromkeys(tables)
-        ]
-        more = {
-            "on_connection_end": on_connection_end,
-            "on_stream": on_stream,
-            "on_silence": on_silence,
-        }
-        return self._pass(makers, census, share, options, **more)
+        return self.passes.tables(*tables, encoded=encoded, columns=columns)
 
     def table(
         self,
@@ -373,7 +283,7 @@ class Capture:
             table,
             lambda: rows(kind, read()),
             partial(self.table, table, **which),
-            once=bool(self.once),
+            once=bool(self.passes.once),
         )
 
     def messages(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Message]:
@@ -471,7 +381,7 @@ class Capture:
         """
         from amqpsniff.analysis.report_tables import report_table
 
-        return report_table(self, name, bucket_seconds=bucket_seconds)
+        return report_table(self.passes, name, bucket_seconds=bucket_seconds)
 
     def summary(
         self,
@@ -494,22 +404,15 @@ class Capture:
         """
         from amqpsniff.session.census import Census
 
-        chosen = self.chosen(self._counted(part, limit), CENSUS)
+        chosen = self.passes.chosen(counted(part, limit), CENSUS)
         census = Census(
             limit,
             chosen.channel,
             chosen.matches_connection(),
-            self._span(chosen),
+            self.passes.span(chosen),
         )
-        deque(self.count(census), 0)
-        return self._summary(census, chosen, limit)
-
-    def _counted(self, part: Filters, limit: int | None = None) -> Selection:
-        """A selection for what counts: it has no `where`, and `limit` leaves out no traffic."""
-        chosen = replace(self._selection(part, limit), limit=None)
-        if chosen.where is not None:
-            raise UsageError("--where chooses rows of a table; a summary has none")
-        return chosen
+        deque(self.passes.count(census), 0)
+        return self.passes.summary(census, chosen, limit)
 
     def operations(self, **part: Unpack[Filters]) -> pa.Table:
         """Messages by what frameworks call them: rates, retries, failures, times.
@@ -525,7 +428,7 @@ class Capture:
         """
         from amqpsniff.analysis.operations import COLUMNS, operations
 
-        chosen = self._selected(self._selection(part), columns={"messages": COLUMNS})
+        chosen = self.passes.selected(self._selection(part), columns={"messages": COLUMNS})
         return operations(batch for _, batch in chosen)
 
     def topology(
@@ -547,12 +450,12 @@ class Capture:
         """
         from amqpsniff.analysis.topology import COLUMNS, Topology, topology
 
-        chosen = self._counted(part, limit)
+        chosen = counted(part, limit)
         if chosen.chooses():
-            return topology(self._selected(chosen, columns=COLUMNS), limit, self.names)
+            return topology(self.passes.selected(chosen, columns=COLUMNS), limit, self.names)
         made = Topology()  # without Arrow, see `diagnose`
         plan = Plan(tuple(COLUMNS), COLUMNS, message_arguments=False, outcomes=False)
-        deque(self._read(plan, made.add_rows, made.add_records), 0)
+        deque(self.passes.read(plan, made.add_rows, made.add_records), 0)
         made.count_rows()
         return made.result(limit, self.names)
 
@@ -588,7 +491,7 @@ class Capture:
 
         chosen = self._selection(part)
         wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
-        tracer = self.tracer(wanted)
+        tracer = self.passes.tracer(wanted)
         if tracer.full:
             warn(
                 f"only the first {MAX_ROWS:,} rows that match are kept; choose fewer by from_ and "
@@ -612,7 +515,7 @@ class Capture:
         from amqpsniff.analysis.readiness import COLUMNS, review, target_version
 
         target_version(target)
-        return review(self._selected(self._counted(part), columns=COLUMNS), target)
+        return review(self.passes.selected(counted(part), columns=COLUMNS), target)
 
     def timeline(
         self,
@@ -634,7 +537,7 @@ class Capture:
         'order.new.eu'
         """
         chosen = self._selection(part, limit)
-        pieces = partial(self.timeline_pieces, chosen, frames=frames)
+        pieces = partial(self.passes.timeline_pieces, chosen, frames=frames)
         return Rows("timeline", lambda: chain.from_iterable(pieces()))
 
     def follow(
@@ -649,8 +552,8 @@ class Capture:
         """One connection, both directions, from its beginning to its end.
 
         `connection` is its id or the beginning of it, its client's `address:port` or `:port`; where
-        there is only one, it need not be named. Without it, `packet` names the connection of which
-        that packet carries bytes. Missing bytes are entries of the type `gap`. With
+        there is only one, it need not be named. Without it, `packet` names the connection whose
+        bytes that packet carries. Missing bytes are entries of the type `gap`. With
         `bodies` messages have a `body`. None if there is no AMQP. Raises UsageError if no
         connection is meant, or several are.
 
@@ -669,11 +572,10 @@ class Capture:
         packets = None if chosen.connection else chosen.packets()
         if packets is not None:
             chosen = replace(chosen, packet=None)
-        if self.once:
-            raise read_twice("follow", self.once[0])
-        chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
-        finder = ConversationFinder(chosen, self._started, packets)
-        for table, batch in self.tables(
+        self.passes.check_read_again("follow")
+        chosen = self.passes.row_filters(chosen, "frames")[0].selection  # also checks `where`
+        finder = ConversationFinder(chosen, self.passes.started, packets)
+        for table, batch in self.passes.tables(
             *finder.TABLES, encoded=True, on_silence=finder.note, on_stream=finder.hold
         ):
             finder.add(table, batch)
@@ -701,11 +603,12 @@ class Capture:
 
         columns = (*LINE_COLUMNS, *READ_BY) if bodies else LINE_COLUMNS
         options = replace(self.options, bodies=True) if bodies else self.options
-        (wanted,) = self.row_filters(part, "frames")
+        (wanted,) = self.passes.row_filters(part, "frames")
         needed = {"frames": {*FRAME_COLUMNS, *wanted.columns}, "messages": {*MESSAGE_KEY, *columns}}
         share = share_of([row])
-        batches = self.tables(*needed, encoded=True, columns=needed, share=share, options=options)
-        entries = entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
+        passes = self.passes
+        batches = passes.tables(*needed, encoded=True, columns=needed, share=share, options=options)
+        entries = entries_of(batches, part, Timeline(CONTENT_METHODS, columns), passes.started)
         return islice(entries, limit)
 
     def diagnose(
@@ -732,17 +635,17 @@ class Capture:
         """
         from amqpsniff.analysis.diagnosis import Diagnoser, Wanted
 
-        chosen = self.chosen(self._selection(part), "findings")
-        diagnoser = Diagnoser(chosen, Wanted(only, ignore, severity), self._started)
+        chosen = self.passes.chosen(self._selection(part), "findings")
+        diagnoser = Diagnoser(chosen, Wanted(only, ignore, severity), self.passes.started)
         ended = diagnoser.introductions.add
         if diagnoser.tables:
-            for table, batch in self.tables(
+            for table, batch in self.passes.tables(
                 *diagnoser.tables, encoded=True, on_connection_end=ended
             ):
                 diagnoser.add(table, batch)
         else:  # without Arrow, whose import takes as long as 50 MB of traffic
-            deque(self._read(Plan(JUDGED, outcomes=False, on_connection_end=ended)), 0)
-        return diagnoser.result(self.totals, self.found)
+            deque(self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended)), 0)
+        return diagnoser.result(self.totals, self.passes.found)
 
     def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:
         """A diagnosis of this capture with the frames that show each finding, from a reading.
@@ -760,7 +663,7 @@ class Capture:
         from amqpsniff.analysis.evidence import COLUMNS, Evidence
 
         found = Evidence(diagnosis)
-        for _, batch in self.tables("frames", encoded=True, columns={"frames": COLUMNS}):
+        for _, batch in self.passes.tables("frames", encoded=True, columns={"frames": COLUMNS}):
             found.add(batch)
         return found.document()
 
@@ -783,7 +686,7 @@ class Capture:
         from amqpsniff.compare import before_and_after
 
         self._check_comparison(after, fail_on)
-        sides = self.profile(), after.profile()
+        sides = self.passes.profile(), after.passes.profile()
         return before_and_after(*sides, fail_on=fail_on, fail_slower=fail_slower)
 
     def same_traffic(
@@ -805,7 +708,7 @@ class Capture:
 
         self._selection({}, limit)  # which raises for one that cannot be
         self._check_comparison(nearer_to_broker, fail_on)
-        traffic = SameTraffic(self, nearer_to_broker)
+        traffic = SameTraffic(self.passes, nearer_to_broker.passes)
         try:
             deque(traffic.read(), 0)
             report = traffic.report(limit)
@@ -815,24 +718,13 @@ class Capture:
 
     @staticmethod
     def _check_comparison(other: object, fail_on: str | None) -> None:
-        """Raise UsageError for what is no capture, and for a severity that is not there."""
+        """Raise UsageError if it is not a capture, and for an unknown severity."""
         from amqpsniff.findings.kind import rank
 
         if not isinstance(other, Capture):
-            raise UsageError(f"{other!r} is no Capture; amqpsniff.open makes one of a file")
+            raise UsageError(f"{other!r} is not a Capture; amqpsniff.open makes one of a file")
         if fail_on is not None:
             rank(fail_on)
-
-    def profile(self) -> CaptureProfile:
-        """All that `diff` needs of this capture, from one pass."""
-        from amqpsniff.compare.profile import COLUMNS, TABLES, CaptureProfile
-        from amqpsniff.session.census import Census
-
-        census, made = Census(), CaptureProfile(self.names)
-        for table, batch in self.tables(*TABLES, encoded=True, columns=COLUMNS, census=census):
-            made.add(table, batch)
-        made.finish(self.totals, census.facts(), self.outcomes, self.replies, self.found)
-        return made
 
     def report(
         self,
@@ -857,10 +749,13 @@ class Capture:
         charts' library is missing (the extra `report`).
         """
         named = several("connection", connection, str)
-        page = self.report_page(named, title, only=only, ignore=ignore, severity=severity, **part)
+        page = self.passes.report_page(
+            named, title, only=only, ignore=ignore, severity=severity, **part
+        )
         if by is not None:
-            self.read_operations(page, **part)
-        self.read_sequences(page, body_limit)
+            self.passes.check_read_again("operations")
+            page.operations = self.operations(**part).to_pylist()
+        self.passes.read_sequences(page, body_limit)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
 
     def traces(self, **part: Unpack[Filters]) -> Rereadable[dict[str, Any]]:
@@ -887,7 +782,7 @@ class Capture:
 
     def _services(self) -> dict[str, str]:
         """Names of clients by connection; none where the input is read only once."""
-        if self.once:
+        if self.passes.once:
             return {}
         columns = ["connection_id", "connection_name", "client_product"]
         rows_ = self.table("connections", columns=columns).to_pylist()
@@ -920,7 +815,7 @@ class Capture:
         codes = several("finding", finding, str)
         chosen = self._selection(part)
         with self._replacing(path) as file:
-            (done,) = deque(cut(self, file, chosen, findings=codes, whole=whole), 1)
+            (done,) = deque(cut(self.passes, file, chosen, findings=codes, whole=whole), 1)
         return done
 
     def annotate(self, path: str | os.PathLike[str]) -> Annotated:
@@ -935,7 +830,7 @@ class Capture:
         from amqpsniff.wireshark.annotate import annotate
 
         with self._replacing(path) as file:
-            (done,) = deque(annotate(self, file), 1)
+            (done,) = deque(annotate(self.passes, file), 1)
         return done
 
     def _replacing(self, path: str | os.PathLike[str]) -> AbstractContextManager[IO[bytes]]:
@@ -946,288 +841,3 @@ class Capture:
         ):
             raise UsageError(f"{target} is the capture itself; give another name")
         return target.open("wb")
-
-    def report_page(
-        self,
-        connections: Sequence[str] = (),
-        title: str | None = None,
-        *,
-        only: str | Iterable[str] | None = None,
-        ignore: str | Iterable[str] | None = None,
-        severity: str | None = None,
-        **part: Unpack[PartFilters],
-    ) -> CapturePage:
-        """The page of `report` without conversations, which `read_sequences` adds."""
-        from amqpsniff import __version__
-        from amqpsniff.analysis.diagnosis import Wanted
-        from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
-        from amqpsniff.report.capture_page import CapturePage
-        from amqpsniff.report.page import begin_bundle
-        from amqpsniff.session.census import Census
-
-        begin_bundle()
-        chosen = self.chosen(self._counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
-        data = ReportData(chosen, connections, self._started, Wanted(only, ignore, severity))
-        wanted = chosen.matches_connection()
-        census = Census(1, None, wanted, self._span(chosen))
-        more: Any = {"census": census, "on_connection_end": data.introductions.add}
-        if chosen.chooses():
-            columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
-            for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, **more):
-                data.add(table, batch)
-        else:  # without Arrow, see `diagnose`
-            plan = Plan(frozenset(COLUMNS), **more)
-            deque(self._read(plan, data.add_rows, data.add_records), 0)
-        summary = self._summary(census, chosen, TOP, ())  # of findings the page has its own
-        data.finish(summary, self.totals, self.found)
-        secrets = self.options.show_secrets
-        return CapturePage(data, title, version=__version__, show_secrets=secrets)
-
-    def read_operations(self, page: CapturePage, **part: Unpack[PartFilters]) -> None:
-        """Read the operations of frameworks; raises UsageError if the input is read only once."""
-        if self.once:
-            raise read_twice("operations", self.once[0])
-        page.operations = self.operations(**part).to_pylist()
-
-    def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
-        """Read conversations, so many bytes of each body; nothing if the input is read once."""
-        sequences = None if self.once else page.sequences(body_limit)
-        if sequences is not None:
-            columns = sequences.columns
-            plan = Plan(tuple(columns), columns, share=sequences.share)
-            options = replace(self.options, bodies=body_limit > 0)
-            deque(self._read(plan, sequences.add_rows, options=options), 0)
-            page.show(sequences)
-
-    def timeline_pieces(
-        self,
-        part: Selection,
-        *,
-        frames: bool = False,
-        columns: tuple[str, ...] | None = None,
-    ) -> Iterator[Iterable[Entry]]:
-        """The entries of `timeline` in pieces, each as soon as its rows are there.
-
-        For those who show a capture while it is still written. `columns` are those of messages that
-        entries carry; None for those of `amqpsniff.analysis.one_line.LINE_COLUMNS`.
-        """
-        from amqpsniff.analysis.conversation import without_folded
-        from amqpsniff.analysis.one_line import LINE_COLUMNS
-        from amqpsniff.analysis.timeline import CONTENT_METHODS, FOLDED, Timeline
-
-        (wanted,) = self.row_filters(part, "frames")
-        timeline = Timeline(frozenset() if frames else CONTENT_METHODS, columns or LINE_COLUMNS)
-        everything = not (frames or part.chooses() or part.limit is not None)
-        seen = 0
-        for table, batch in self.tables("frames", "messages", encoded=True):
-            if table == "frames" and self.clients is not None:
-                self.clients.add(batch)
-            if table == "messages":
-                yield timeline.messages(batch)
-            else:
-                seen += batch.num_rows
-                if everything and seen <= FEW_FRAMES:
-                    timeline.frames(batch, early=self.early, without=FOLDED)
-                else:
-                    kept = wanted.of(batch if frames else without_folded(batch))
-                    timeline.frames(kept, early=self.early)
-                yield timeline.ready()
-            if wanted.done and timeline.settled:
-                break
-        yield timeline.ready(last=True)
-
-    def tracer(self, wanted: Wanted) -> Tracer:
-        """The rows that `trace` puts together, as an Arrow table too, and the clients' names."""
-        from amqpsniff.analysis.trace import Tracer
-        from amqpsniff.packs import COLUMNS
-        from amqpsniff.tables.schema import MESSAGES
-
-        part = self.chosen(wanted.part, "messages")
-        tracer = Tracer(replace(wanted, part=part), self._started)
-        options = replace(self.options, body_sha256=True)
-        columns = {
-            "messages": {*MESSAGES.names, *COLUMNS, *tracer.columns},
-            "connections": {"connection_id", "connection_name"},
-        }
-        for table, batch in self.tables(*columns, encoded=True, columns=columns, options=options):
-            if table == "messages":
-                tracer.add(batch)
-            else:
-                tracer.clients.learn(batch.to_pylist())
-        return tracer
-
-    def frames_with_bytes(self, part: Selection) -> Iterator[tuple[Entry, FrameBytes]]:
-        """Frames in the order of time, each with a `FrameBytes` that can find its bytes now."""
-        from amqpsniff.analysis.frame_bytes import FrameBytes
-        from amqpsniff.analysis.timeline import Timeline
-
-        (wanted,) = self.row_filters(part, "frames")
-        timeline = Timeline(frozenset(), ())
-        kept = FrameBytes()
-        pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
-        for batch in self._frames_at_once(pipeline):
-            if self.clients is not None:
-                self.clients.add(batch)
-            timeline.frames(wanted.of(batch), early=True)
-            yield from ((entry, kept) for entry in timeline.ready())
-            if wanted.done:
-                return
-
-    def _frames_at_once(self, pipeline: Pipeline) -> Iterator[Any]:
-        """Batches of frames as soon as they are decoded, which is before replies are known."""
-        from amqpsniff.tables.batches import Maker
-
-        maker = Maker("frames", encoded=True)
-        with self.packets() as packets:
-            for _ in run(packets, pipeline):
-                yield from map(maker.make, pipeline.rest())
-            self._finish(packets, pipeline.findings())
-
-    def _selected(
-        self, part: Selection, *, columns: Mapping[str, Collection[str] | None], **more: Any
-    ) -> Iterator[tuple[str, Any]]:
-        """Batches of tables, given with the columns that are needed or None, as far as wanted."""
-        filters = dict(zip(columns, self.row_filters(part, *columns), strict=True))
-        needed = {table: filters[table].needed(names) for table, names in columns.items()}
-        for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
-            yield table, filters[table].of(batch)
-
-    def _summary(
-        self, census: Census, part: Selection, top: int, findings: Sequence[Found] | None = None
-    ) -> Summary:
-        """The summary of the pass that is over.
-
-        `findings` are others than those of the pass.
-        """
-        from amqpsniff.analysis.summary import summary
-
-        return summary(
-            census.facts(),
-            self.totals,
-            captures=self.names,
-            comments=self.comments,
-            tls=self.encrypted,
-            outcomes=self.outcomes,
-            replies=self.replies,
-            findings=self.found if findings is None else findings,
-            part=part.chooses(),
-            zone=part.tz,
-            top=top,
-        )
-
-    def _span(self, chosen: Selection) -> Callable[[], tuple[int | None, int | None]] | None:
-        """Gives the time that a selection chooses, once a packet was read; None for all of it."""
-        if chosen.from_ is None and chosen.to is None:
-            return None
-        return lambda: chosen.span(self._started)
-
-    def _started(self) -> int | None:
-        """The time of the first packet of this pass; None while there was none."""
-        return self.totals.span[0]
-
-    def count(self, census: Census) -> Iterator[int]:
-        """Read everything once for a census; gives the number of packets now and then.
-
-        Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
-        `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
-        """
-        yield from self._read(Plan((), census=census))
-
-    def _read(
-        self,
-        plan: Plan,
-        take: Callable[..., None] | None = None,
-        record: Callable[[Any], None] | None = None,
-        options: Options | None = None,
-    ) -> Iterator[int]:
-        """One reading of the input without Arrow; gives the number of packets now and then.
-
-        `take` is called with each of what `Pipeline.take` gives, `record` with what
-        `Pipeline.records` does.
-        """
-        pipeline = self._pipeline(plan, options)
-        with self.packets() as packets:
-            for _ in run(packets, pipeline):
-                if record is not None and pipeline.tracker.rows >= RECORDS_AT_ONCE:
-                    record(pipeline.records())
-                for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
-                    if take is not None:
-                        take(*taken)
-                yield self.totals.packets
-            if record is not None:
-                record(pipeline.records())
-            self._finish(packets, pipeline.findings(packets.findings))
-        if plan.census is not None:
-            self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
-
-    def _finish(self, packets: CaptureSet, findings: Iterable[Found]) -> None:
-        """Keep the findings, and what the files say of themselves: comments may be key logs."""
-        self.found = [*packets.findings, *findings]
-        self.finished = True
-        hide = str if self.options.show_secrets else without_secrets
-        self.comments = [hide(comment) for comment in packets.comments]
-        self.link_types = packets.link_types
-
-    def _pipeline(self, plan: Plan, options: Options | None = None) -> Pipeline:
-        """A new pipeline for another reading of the input."""
-        if not self.names:
-            raise UsageError("this capture is closed")
-        if self._passes and self.once:
-            raise UsageError(f"{self.once[0]} can be read only once; save it to a file first")
-        self._passes += 1
-        self.finished = False
-        pipeline = Pipeline(options or self.options, plan)
-        self.totals = pipeline.totals
-        self.encrypted = pipeline.encrypted
-        return pipeline
-
-    def _pass(
-        self,
-        makers: list[Any],
-        census: Census | None = None,
-        share: Partition | None = None,
-        options: Options | None = None,
-        **more: Any,
-    ) -> Iterator[tuple[str, Any]]:
-        """One reading of the input through a new pipeline."""
-        from amqpsniff.tables.batches import plan_for
-
-        plan = plan_for(makers, census=census, share=share, **more)
-        pipeline = self._pipeline(plan, options)
-        with self.packets() as packets:
-            for batch, _ in run(packets, pipeline):
-                if pipeline.tracker.rows >= RECORDS_AT_ONCE:
-                    yield from _recorded(makers, pipeline)
-                if pipeline.ready:
-                    yield from _made(makers, pipeline.settled())
-                elif batch is not None and self.once and packets.at_rest():
-                    self.early = True
-                    yield from _made(makers, pipeline.rest())
-                    self.early = False
-            yield from _made(makers, pipeline.rest())
-            yield from _recorded(makers, pipeline)
-            self._finish(packets, pipeline.findings(packets.findings))
-        if census is not None:
-            self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
-        for maker in makers:
-            if maker.table == "findings":
-                for first in range(0, max(len(self.found), 1), FINDINGS_PER_BATCH):
-                    yield maker.table, maker.make(self.found[first : first + FINDINGS_PER_BATCH])
-
-
-def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for taken in batches:
-        for maker in makers:
-            if maker.table in ("frames", "messages"):
-                batch = maker.make(taken)
-                if batch.num_rows:
-                    yield maker.table, batch
-                del batch
-        del taken  # nothing of a batch is kept while the next is made
-
-
-def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
-    records = pipeline.records()
-    for maker in makers:
-        if records.get(maker.table):
-            yield maker.table, maker.make(records[maker.table])

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 class Rereadable(ABC, Generic[Item]):
-    """A result that every loop reads from its beginning, and of which nothing is kept.
+    """A result that every loop reads from its beginning; nothing is kept in memory.
 
     `next()` goes through one reading of its own, as an iterator would. An input that can be read
     only once (standard input) raises UsageError when it is read again.
@@ -99,7 +99,7 @@ class TableRows(Rows[Item], Tabular[Item]):
         self._once = once
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first rows, and those columns of which one of them has a value."""
+        """For notebooks: the first rows, and the columns that have a value in one of them."""
         first: list[Any] = [] if self._once else list(islice(self._read(), ROWS_SHOWN + 1))
         given = [one.as_dict() for one in first]
         names = [

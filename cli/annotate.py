@@ -45,12 +45,12 @@ def annotate(
     source = Input(captures=[capture], reader=reader, **dataclasses.asdict(decoding))
     reading = Reading(source)
     with capture_sink(output, [capture]) as file, Progress(not source.quiet) as bar:
-        for done in write(reading.capture, file):
+        for done in write(reading.passes, file):
             bar.at(reading.capture.totals.packets + done.packets)
-    reading.judge(reading.capture.found)
+    reading.judge(reading.passes.found)
     if not source.quiet:
         complain(
             f"{plural(done.packets, 'packet')}, {count(done.commented)} with comments, "
-            f"{octets(done.octets)}, in {named_output(output)}"
+            f"{octets(done.written_bytes)}, in {named_output(output)}"
         )
     return reading.exit_code

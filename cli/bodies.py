@@ -87,7 +87,7 @@ def bodies(
 def _refuse(directory: Path) -> None:
     """Raise UsageError when the directory holds anything, or is a file."""
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is no directory; give -o a new or an empty one")
+        raise UsageError(f"{directory} is not a directory; give -o a new or an empty one")
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty; give -o a new or an empty directory")
 

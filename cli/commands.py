@@ -87,7 +87,7 @@ _PLAINER = {
     "is not a valid int range": "is not a whole number",
     "is not a valid float range": "is not a number",
 }
-"""What typer says of numbers -> the same for those who use no typer."""
+"""What typer says of numbers -> the same in words of users."""
 
 HELP = ["-h", "--help"]
 CONTEXT = {"help_option_names": HELP}

@@ -51,14 +51,14 @@ def cut(
     part = rows.selection()
     chosen = [code.strip() for code in finding.split(",")] if finding is not None else []
     with capture_sink(output, source.captures) as file, Progress(not source.quiet) as bar:
-        for done in write(reading.capture, file, part, findings=chosen, whole=whole):
+        for done in write(reading.passes, file, part, findings=chosen, whole=whole):
             bar.at(done.read)
-    reading.judge(reading.capture.found)
+    reading.judge(reading.passes.found)
     if not source.quiet:
         if not done.packets:
             reading.warn_of_nothing("no packet matches the options")
         complain(
             f"{plural(done.packets, 'packet')} of {plural(done.connections, 'connection')}, "
-            f"{octets(done.octets)}, in {named_output(output)}"
+            f"{octets(done.written_bytes)}, in {named_output(output)}"
         )
     return reading.exit_code

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff import __version__
-from amqpsniff.errors import UsageError, read_twice
+from amqpsniff.errors import UsageError
 
 from .completions import words
 from .files import standard_output, write_text
@@ -80,8 +80,8 @@ def diagnose(
     reading = Reading(source, rows, warned_of=())
     if for_ is not None:
         return _ready(reading, for_, rows, format_, fail_on)
-    if evidence and reading.capture.once:
-        raise read_twice("--evidence", reading.capture.once[0])
+    if evidence:
+        reading.passes.check_read_again("--evidence")
     with reading.passing() as capture:
         found = capture.diagnose(**vars(wanted), **rows.part())
     if format_ == "text":

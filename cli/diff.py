@@ -86,10 +86,10 @@ def diff(
 
 
 def _profile(side: Input) -> tuple[CaptureProfile, int]:
-    """The profile of a capture and the exit code of its reading, of which nothing else stays."""
+    """The profile of a capture and the exit code of its reading; nothing else is kept."""
     reading = Reading(side)
     with reading.passing() as capture:
-        profile = capture.profile()
+        profile = capture.passes.profile()
     return profile, reading.exit_code
 
 

@@ -118,6 +118,7 @@ def _failed(error: Exception) -> int:
         code = FAILED
     elif isinstance(error, AmqpsniffError):
         code = USAGE
+        error = ValueError(error.with_options())
     elif isinstance(error, UnicodeEncodeError):  # of an argument; names of files may be anything
         code = USAGE
         error = ValueError(f"{error.object}: not {error.encoding}, but has to be")

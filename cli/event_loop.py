@@ -31,11 +31,11 @@ class Steps:
 
     Args:
         watch: What is stepped.
-        seconds: How long; null for as long as packets come.
-        out: Where rows are written; the run ends when nobody reads them any more. Null for nowhere.
+        seconds: How long; None for as long as packets come.
+        out: Where rows are written; the run ends when they are no longer read. None for nowhere.
 
     Attributes:
-        keys: A descriptor that is readable when a key was pressed; null for none.
+        keys: A descriptor that is readable when a key was pressed; None for none.
     """
 
     def __init__(

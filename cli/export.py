@@ -132,8 +132,8 @@ def write_rows(
 
     Args:
         form: A format of `amqpsniff.tables.export`.
-        file: Where they are written; null for standard output.
-        columns: Names of the columns in the order wanted; null for all.
+        file: Where they are written; None for standard output.
+        columns: Names of the columns in the order wanted; None for all.
         progress: Whether to say on a terminal how far it is.
         warned_of: As `Reading` has it.
     """

@@ -102,7 +102,7 @@ def _ports(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if not (word.isdecimal() and 0 < int(word) < 65_536):
-            raise UsageError(f"--port {word!r} is no port; write 5672 or 5672,5673")
+            raise UsageError(f"--port {word!r} is not a port; write 5672 or 5672,5673")
     return [int(word) for word in words]
 
 

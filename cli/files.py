@@ -35,7 +35,7 @@ def sink(output: Path | None, captures: list[str], refused: str = "") -> Iterato
 
 def capture_sink(output: Path, captures: list[str]) -> AbstractContextManager[IO[bytes]]:
     """A capture to write, as `sink` has it."""
-    return sink(output, captures, "a capture is no text for a terminal; give -o FILE, or a pipe")
+    return sink(output, captures, "a capture is not text for a terminal; give -o FILE, or a pipe")
 
 
 def named_output(output: Path) -> str:

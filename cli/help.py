@@ -22,7 +22,7 @@ FIRST = ("Filters", "Capturing", "Output", None)
 """Panels in the order in which they are shown, before others."""
 
 RARE = ("Recording", "Input", "Terminal")
-"""Panels of which the short help has names alone."""
+"""Panels whose options the short help only names."""
 
 MAX_LINES = 38
 """Lines of a short help: examples are left out where there would be more."""

@@ -69,8 +69,8 @@ def inspect(
     reading, output, selection = Reading(source, rows, bodies=limit > 0), Output(), rows.selection()
     shown = 0
     with reading.passing(progress=False) as capture:
-        capture.clients = ClientNames()
-        lines = Lines(output, reading, time, capture.clients)
+        passes, clients = capture.passes, ClientNames()
+        lines = Lines(output, reading, time, clients)
 
         def text(entries: Iterable[Entry]) -> Iterator[str]:
             nonlocal shown
@@ -83,12 +83,14 @@ def inspect(
                     yield from preview(entry.message, limit, output)
 
         if hex_:
-            for entry, octets in capture.frames_with_bytes(selection):
+            for entry, octets in passes.frames_with_bytes(selection, clients):
                 output.lines(text((entry,)))
                 output.lines(dump(entry, octets, output.paint, secrets=source.show_secrets))
         else:
             columns = (*MESSAGE_COLUMNS, *(("body",) if limit else ())) if verbose else None
-            for entries in capture.timeline_pieces(selection, frames=frames, columns=columns):
+            for entries in passes.timeline_pieces(
+                selection, frames=frames, columns=columns, clients=clients
+            ):
                 output.lines(text(entries))
     if not shown and selection.limit != 0:
         chosen = selection.chooses()

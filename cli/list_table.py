@@ -112,9 +112,14 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     if table == "connections" and rows == type(rows)(limit=rows.limit):
         from .render import tls_table
 
-        capture = reading.capture
+        passes = reading.passes
         tls_table.show(
-            capture.encrypted, capture.totals, output, rows.limit, below=some, verbose=verbose
+            passes.encrypted,
+            passes.totals,
+            output,
+            rows.limit,
+            below=some,
+            verbose=verbose,
         )
     reading.miss(wanted)
     return reading.exit_code

@@ -168,7 +168,7 @@ def rotation_seconds(text: str) -> float:
     """The time of a file of a rotation; raises UsageError if it is 0."""
     seconds = span(text, "rotate-time")
     if not seconds:
-        raise UsageError(f"--rotate-time {text}: no file lasts for no time; write 30s, 5m or 1h")
+        raise UsageError(f"--rotate-time {text} is too short; write 30s, 5m or 1h")
     return seconds
 
 
@@ -185,7 +185,7 @@ def size(text: str, option: str, least: int, most: int | None, bounds: str) -> i
         base = 1024 if binary else 1000
         octets = round(float(f"{whole}.{digits or 0}") * float(base ** _PREFIXES[prefix.lower()]))
     if octets <= 0:
-        raise UsageError(f"--{option} {text!r} is no size; write 500kB, 100MB or 2GB")
+        raise UsageError(f"--{option} {text!r} is not a size; write 500kB, 100MB or 2GB")
     if octets < least or (most is not None and octets > most):
         raise UsageError(f"--{option} {text}: {bounds}")
     return octets
@@ -195,5 +195,5 @@ def span(text: str, option: str) -> float:
     """Seconds: `30`, `30s`, `1m30s`, `1.5h`; raises UsageError if invalid."""
     found = nanoseconds(text)
     if found is None:
-        raise UsageError(f"--{option} {text!r} is no span of time; write 30s, 5m or 1h")
+        raise UsageError(f"--{option} {text!r} is not a span of time; write 30s, 5m or 1h")
     return found / SECOND_NS

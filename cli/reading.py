@@ -52,10 +52,11 @@ class Reading:
     """One pass over the captures of an `Input`.
 
     `scope` is the part that is wanted: that no packet lies in its time is said at the end.
-    `warned_of` are codes of findings that are said on standard error; null for `WARNED_OF`.
+    `warned_of` are codes of findings that are said on standard error; None for `WARNED_OF`.
 
     Attributes:
         capture: The `amqpsniff.reader.Capture`.
+        passes: The passes over it.
         findings: All findings, once the pass is over.
         exit_code: 3 when a capture could not be read, else 0, once the pass is over.
     """
@@ -91,19 +92,20 @@ class Reading:
             packs=options.packs or (),
             reader=options.reader,
         )
+        self.passes = self.capture.passes
 
     def started(self) -> int | None:
         """When the first packet was captured; None while no packet with a time was read."""
-        return self.capture.totals.span[0]
+        return self.passes.started()
 
     @property
     def several(self) -> bool:
         """True if there are several captures."""
-        return len(self.capture.names) > 1
+        return len(self.passes.names) > 1
 
     def row_filter(self, part: Scope, table: str) -> RowFilter:
         """What chooses rows of a table; the captures are read for it first where that is needed."""
-        (rows,) = self.capture.row_filters(part.selection(), table)
+        (rows,) = self.passes.row_filters(part.selection(), table)
         return rows
 
     def rows(
@@ -120,11 +122,11 @@ class Reading:
         """
         with Progress(progress and not self.options.quiet, self._packets) as bar:
             wanted = dict(columns) if columns is not None else None
-            for made in self.capture.tables(*tables, encoded=True, columns=wanted):
+            for made in self.passes.tables(*tables, encoded=True, columns=wanted):
                 if shown:
                     bar.end()
                 yield made
-        self.judge(self.capture.found)
+        self.judge(self.passes.found)
 
     def chosen(
         self,
@@ -155,13 +157,13 @@ class Reading:
                 yield self.capture
             except UsageError as error:  # what was asked for is not in what was read
                 refused = error
-        if self.capture.finished:
-            self.judge(self.capture.found)
+        if self.passes.finished:
+            self.judge(self.passes.found)
         if refused is not None:
             raise refused
 
     def _packets(self) -> int:
-        return self.capture.totals.packets
+        return self.passes.totals.packets
 
     def judge(self, findings: list[Finding]) -> None:
         """Warn of problems of the files, and if there was no AMQP in them."""
@@ -179,7 +181,7 @@ class Reading:
             complain(f"warning: {len(warnings) - MAX_WARNINGS} more such findings")
         if self.options.quiet:
             return
-        totals = self.capture.totals
+        totals = self.passes.totals
         if not totals.connections:
             complain(f"warning: {self._nothing()}")
         elif self._scope is not None:
@@ -197,14 +199,14 @@ class Reading:
 
     def warn_of_nothing(self, text: str) -> None:
         """Say `text` where there is AMQP, unless it was said already why nothing is shown."""
-        if self.capture.totals.connections and not self.options.quiet and not self._outside:
+        if self.passes.totals.connections and not self.options.quiet and not self._outside:
             complain(f"warning: {text}")
 
     def _nothing(self) -> str:
-        totals = self.capture.totals
+        totals = self.passes.totals
         segments, others = (totals.counters.get(name, 0) for name in ("segments", "other_ports"))
 
-        text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
+        text = f"no AMQP in {some(self.passes.names)}: {plural(totals.packets, 'packet')}"
         tcp = segments + others
         text += f", {count(tcp) if tcp else 'none'} of them TCP" if totals.packets else ""
         if others:
@@ -215,7 +217,7 @@ class Reading:
         if totals.sealed:
             from .render.tls_table import unread
 
-            text += f"; {unread(totals, self.capture.encrypted)}"
+            text += f"; {unread(totals, self.passes.encrypted)}"
         if self.options.port:
             text += "; leave out --port to look at every port"
         return text
@@ -225,7 +227,7 @@ class Reading:
         from amqpsniff.capture.formats import LINK_TYPES
         from amqpsniff.capture.tshark_reader import found_tshark
 
-        foreign = [str(kind) for kind in self.capture.link_types if kind not in LINK_TYPES]
+        foreign = [str(kind) for kind in self.passes.link_types if kind not in LINK_TYPES]
         if not foreign:
             return "--reader tshark may find it in tunnels that are not read here"
         try:
@@ -247,7 +249,7 @@ def keylog(given: str | None, *, exists: bool = True) -> str | None:
     """The key log that was given, else the one that other programs write to, where it can be used
     and, if it must be, is there.
 
-    Nothing is said where it cannot: nobody asked for it here.
+    Nothing is said where it cannot: no option asked for it.
     """
     if given is not None:
         return given

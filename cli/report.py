@@ -61,14 +61,15 @@ def report(
         begin_bundle()  # what is not installed is said before anything is read
         reading = Reading(source, part)
         with reading.passing() as capture:
-            page = capture.report_page(
+            page = capture.passes.report_page(
                 tuple(connection or ()), title, **vars(wanted), **part.part()
             )
         if by is not None:
-            reading.capture.read_operations(page, **part.part())
+            reading.passes.check_read_again("operations")
+            page.operations = reading.capture.operations(**part.part()).to_pylist()
         if page.data.missed:
             reading.warn_of_nothing(NO_ROW)
-        reading.capture.read_sequences(page, body_limit)
+        reading.passes.read_sequences(page, body_limit)
         encoded = page.html().encode(errors="backslashreplace")
         file.write(encoded)
     if output != STANDARD_OUTPUT and not source.quiet:

@@ -73,7 +73,7 @@ def report_table(
 
     reading = Reading(Input(captures=captures, reader=reader, **vars(decoding)))
     table = rows_of_report(
-        reading.capture, name, bucket_seconds=bucket or 0, rows=partial(reading.rows, progress=True)
+        reading.passes, name, bucket_seconds=bucket or 0, rows=partial(reading.rows, progress=True)
     )
     write_table(table if limit is None else table.slice(0, limit), format_)
     if not table.num_rows:

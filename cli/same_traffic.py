@@ -24,7 +24,7 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     from amqpsniff.compare.same_traffic import failures
 
     readings = [Reading(side) for side in two.sides()]
-    traffic = SameTraffic(*(reading.capture for reading in readings))
+    traffic = SameTraffic(*(reading.passes for reading in readings))
     try:
         with Progress(not two.quiet) as bar:
             for packets in traffic.read():
@@ -33,7 +33,7 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     finally:
         traffic.close()
     for reading, sighting in zip(readings, traffic.sightings, strict=True):
-        reading.capture.totals = sighting.totals
+        reading.passes.totals = sighting.totals
         reading.judge(sighting.found)
     report["failures"] = failures(report, fail_on)
     write_answer(report, form, sections(report))

@@ -99,7 +99,7 @@ def sanitize(
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
     complain(
         f"{plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}{dropped}, "
-        f"{octets(done.octets)}, in {named_output(output)}"
+        f"{octets(done.written_bytes)}, in {named_output(output)}"
     )
     return 0
 

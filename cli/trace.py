@@ -76,7 +76,7 @@ def trace(
     limit = rows.limit
     reading = Reading(source, rows)
     with reading.passing() as capture:
-        tracer = capture.tracer(wanted)
+        tracer = capture.passes.tracer(wanted)
     if tracer.full and not source.quiet:
         complain(f"warning: only the first {MAX_ROWS:,} rows that match are shown")
     if format_ != "text":

@@ -64,7 +64,7 @@ def verify(
     for name in names:
         try:
             reading = Reading(replace(source, captures=[name]))
-            comparison = Comparison(reading.capture, tshark)
+            comparison = Comparison(reading.passes, tshark)
             for difference in comparison:
                 explained = unknown and difference.known is not None
                 if explained or (limit is not None and listed >= limit):
@@ -76,8 +76,8 @@ def verify(
                 else:
                     shown = line(name if len(names) > 1 else "", difference, output)
                     output.lines([shown])
-            reading.capture = comparison.capture
-            reading.judge(reading.capture.found)
+            reading.passes = comparison.passes
+            reading.judge(reading.passes.found)
         except CaptureError as error:
             if len(names) == 1:
                 raise

@@ -234,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--show-secrets", action="store_true")
     add("--tls-keylog", metavar="FILE", help="open TLS with this key log")
     add("--tls-key", action="append", default=[], metavar="FILE", help="and with this RSA key")
-    add("--storage", default="{}", metavar="JSON", help="what fsspec is told")
+    add("--storage", default="{}", metavar="JSON", help="options for fsspec")
     add("--report", action="append", default=[], metavar="NAME", help="may be repeated")
     add("--html", action="store_true", help="write all reports to DIR/report.html")
     add("--rows", type=int, default=20, help="rows of a report that are shown")

@@ -34,7 +34,7 @@ def tell(error: Exception) -> int:
     told = error if isinstance(error, AmqpsniffError) else explained(error)
     if told is None:
         raise error
-    print(f"amqpsniff: {told}", file=sys.stderr)
+    print(f"amqpsniff: {told.with_options()}", file=sys.stderr)
     return exit_code(told)
 
 

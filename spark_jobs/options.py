@@ -124,7 +124,7 @@ def _decoding(options: Mapping[str, str]) -> Options:
     try:
         ports = frozenset(int(port) for port in options.get("port", "").split(",") if port.strip())
     except ValueError:
-        raise UsageError(f"option port: `{options['port']}` is no list of numbers") from None
+        raise UsageError(f"option port: `{options['port']}` is not a list of numbers") from None
     return Options(
         ports=ports,
         dialect=options.get("dialect") or None,
@@ -148,7 +148,7 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
 def _number(options: Mapping[str, str], name: str, default: int) -> int:
     text = options.get(name, str(default))
     if not text.isdigit() or not int(text):
-        raise UsageError(f"option {name}: `{text}` is no number above 0")
+        raise UsageError(f"option {name}: `{text}` is not a number above 0")
     return int(text)
 
 
@@ -159,7 +159,7 @@ def _seconds(options: Mapping[str, str], name: str, default: float) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e9:
-        raise UsageError(f"option {name}: `{text}` is no number of seconds")
+        raise UsageError(f"option {name}: `{text}` is not a number of seconds")
     return seconds
 
 
@@ -176,7 +176,8 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"option {name}: `{text}` is no time; give 2026-01-31T12:00:00Z or seconds since 1970"
+            f"option {name}: `{text}` is not a time; "
+            "give 2026-01-31T12:00:00Z or seconds since 1970"
         ) from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
@@ -190,5 +191,5 @@ def json_object(name: str, text: str) -> dict[str, Any]:
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise UsageError(f"{name}: `{text}` is no JSON object")
+        raise UsageError(f"{name}: `{text}` is not a JSON object")
     return given

@@ -82,7 +82,7 @@ def make(
     bucket_seconds: int = 0,
     storage: StorageOptions | None = None,
 ) -> Result:
-    """Run a report, of which so many rows are shown; see `dataframe`."""
+    """Run a report and show its first rows; see `dataframe`."""
     rows = dataframe(spark, name, output, bucket_seconds, storage)
     return Result.of(name, rows.limit(MAX_ROWS + 1).toArrow(), shown)
 

@@ -10,11 +10,12 @@ table, and for messages where one of these columns is named, partitions share th
 folder that the option `scratch` names (`amqpsniff.archive.scan`); without it there is only one.
 
 As a stream it gives the captures of a folder that are closed and were not there before. A file is
-closed when nobody has written to it for a while. Files are taken in the order of their last change,
-and an offset is how far that went; it never goes back, so files that return are not new. Each
-micro-batch is read as one capture. A connection that continues from an earlier one is met in its
-middle, unless `lookBack` allows for so many bytes of earlier files: those that have packets of it
-are read once more before the new ones. So the files are the state, and the checkpoint names them.
+closed when it has not been written to for a while. Files are taken in the order of their last
+change, and an offset is how far that went; it never goes back, so files that return are not new.
+Each micro-batch is read as one capture. A connection that continues from an earlier one is met in
+its middle, unless `lookBack` allows for so many bytes of earlier files: those that have packets of
+it are read once more before the new ones. So the files are the state, and the checkpoint names
+them.
 
 Columns are chosen with `.schema(…)`, rows with the option `where`, before they pass to the JVM.
 Conditions of a query are left to Spark: where it reads one data source with several of them,

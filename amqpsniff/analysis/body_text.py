@@ -150,7 +150,7 @@ def _charset(content_type: str, message: Mapping[str, Any]) -> str:
 
 
 def as_text(octets: bytes, *, whole: bool, charset: str = "utf-8") -> str | None:
-    """The bytes as text; null when they are none. The end may be cut within a character."""
+    """The bytes as text; None if they are not text. The end may be cut within a character."""
     for missing in range(1 if whole else 4):
         try:
             text = octets[: len(octets) - missing].decode(charset)

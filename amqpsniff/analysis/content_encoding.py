@@ -86,7 +86,7 @@ def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
 
 
 def _zlib(body: bytes) -> Iterator[bytes]:
-    """gzip, zlib and bare deflate are told by their first octets: senders confuse the names."""
+    """gzip, zlib, deflate: recognized by their first bytes, since senders confuse the names."""
     gzip = body.startswith(_GZIP_MAGIC)
     bits = _GZIP_OR_ZLIB if gzip or _has_zlib_header(body) else -zlib.MAX_WBITS
     rest = body

@@ -127,12 +127,14 @@ class ConversationFinder:
         if not meant.number and self._packets is not None:
             raise UsageError(
                 f"no bytes of a connection in packet {self._packets[0]}; give another, or "
-                f"--connection: {self._all.names()}"
+                f"`connection`: {self._all.names()}",
+                "connection",
             )
         if not meant.number:
             raise UsageError(f"no connection `{wanted}`; there are {self._all.names()}")
         if self._selection.connection is None:
-            raise UsageError(f"{meant.number} connections; give --connection: {meant.names()}")
+            text = f"{meant.number} connections; give `connection`: {meant.names()}"
+            raise UsageError(text, "connection")
         raise UsageError(
             f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}"
         )

@@ -64,7 +64,7 @@ class _Place:
     last: int = -1
 
     def take(self, number: int, frame: Row, role: str) -> None:
-        """Take a frame in, of which `number` were read before, unless it is there."""
+        """Take a frame in, unless it is there; `number` frames were read before it."""
         if number > self.last and self.concerns(frame):
             self.frames.append(_shown(frame, role))
             self.last = number

@@ -29,7 +29,7 @@ DELIVERY_LIMIT = 20
 """Returns after which quorum queues drop a message, since 4.0."""
 
 CONSUMER_TIMEOUT_NS = 30 * 60 * 1_000_000_000
-"""RabbitMQ's time for an acknowledgement, where nobody sets another."""
+"""RabbitMQ's default time for an acknowledgement."""
 
 MAX_USES = 10_000
 """Uses of changed features that are kept, by connection; more are counted only."""
@@ -66,7 +66,7 @@ class Affected:
         code, version, effect, what, advice, source, measured: Of the change, see
             `amqpsniff.spec.version_changes`; `version` is text (`4.1`).
         client: Name of the client, else its product and version, else its host.
-        user, vhost: Of its login; null where that was not captured.
+        user, vhost: Of its login; None where that was not captured.
         thing: What it is about (`queue jobs`, `exchange orders`); empty for the connection itself.
         count: How often, over all connections of the client.
         packet_number: Where it was seen first.
@@ -321,7 +321,7 @@ _MESSAGES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _thing(code: str, row: Row) -> str | None:
-    """The thing that a message is about; null if the message is not affected after all."""
+    """The thing that a message is about; None if the message is not affected after all."""
     queue = f"queue {row['queue']}" if row["queue"] else ""
     if code == "delivery-limit":
         count = read_object(row["headers"]).get("x-delivery-count")

@@ -52,7 +52,7 @@ TOP = 100
 """Names of each kind in the tables of a report."""
 
 MAX_OPEN = 50_000
-"""Channels of which it is remembered how much they left unsettled."""
+"""Channels whose unsettled messages are remembered after their end."""
 
 ENDS_OF = {
     "unacked": ("unsettled_end", "delivered"), "unconfirmed": ("unconfirmed_end", "published"),
@@ -101,7 +101,7 @@ class ReportData:
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` and `Levels` by what is counted.
-        uncounted: Channels of which not all that waited is known, by level.
+        uncounted: Channels with unknown numbers of waiting messages, by level.
         abandoned: What waited when its channel or connection ended, by level.
         delays: `Delays` by what took so long: confirm, ack, reply.
         spans: First and last time of connections in nanoseconds, by capture.

@@ -37,9 +37,9 @@ BUCKETS_S = (1, 10, 60, 600, 3_600, 86_400)
 """Lengths of time buckets, in seconds."""
 
 MAX_BUCKETS = 120
-"""Buckets of a chart that can be told from each other."""
+"""Buckets of a chart that can be distinguished."""
 
-MOST_BUCKETS = 100_000
+MAX_GIVEN_BUCKETS = 100_000
 """Buckets over which what is outstanding is carried on, at most: a client may be stuck for days,
 and times in a capture may be wrong by decades."""
 
@@ -451,7 +451,7 @@ def _numbers() -> dict[str, Any]:
         "day_ns": DAY_NS,
         "first_error_code": FIRST_ERROR_CODE,
         "full_share": FULL_SHARE,
-        "most_buckets": MOST_BUCKETS,
+        "most_buckets": MAX_GIVEN_BUCKETS,
         "poison_deliveries": POISON_DELIVERIES,
         "publishes": tuple(sorted(PUBLISHES)),
         "deliveries": tuple(sorted(DELIVERIES)),

@@ -30,7 +30,7 @@ Started = Callable[[], int | None]
 """Gives the time at which the capture began in nanoseconds, None while that is not known."""
 
 Texts = str | Iterable[str]
-"""A text or a pattern, or several, of which one has to match."""
+"""A text or a pattern, or several; one has to match."""
 
 SPANNING = ("connections", "channels", "links")
 """Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
@@ -47,7 +47,7 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     "user": {"connections": ("user",)},
     "vhost": {"connections": ("vhost",)},
 }
-"""Filters by a text or a pattern: the columns of each table, of which one has to match."""
+"""Filters by a text or a pattern: the columns of each table; one has to match."""
 
 _CLOSED_BADLY = (
     f"close_code >= {FIRST_ERROR_CODE} OR closed_by = 'rst' OR "
@@ -63,7 +63,7 @@ ERRORS = {
     "links": "close_condition IS NOT NULL OR refused OR closed_by = 'rst'",
     "findings": "severity = 'error'",
 }
-"""Conditions of `--errors`, by table."""
+"""Conditions of `errors`, by table."""
 
 PACKETS = {
     "frames": "packet_number BETWEEN {0} AND {1}",
@@ -71,16 +71,16 @@ PACKETS = {
     "outcome_packet_number BETWEEN {0} AND {1}",
     "findings": "packet_number BETWEEN {0} AND {1} OR last_packet_number BETWEEN {0} AND {1}",
 }
-"""Conditions of `--packet` with its first and last number, by table."""
+"""Conditions of `packet` with its first and last number, by table."""
 
 OF_CONNECTIONS = ("client", "user", "vhost")
 """Filters that choose connections; all others choose what goes over them."""
 
-SHOWN_BY_MOST = ("exchange", "routing_key")
-FOUND_IN_MESSAGES = ("queue", "errors", "packet", *SHOWN_BY_MOST)
+MOSTLY_SHOWN = ("exchange", "routing_key")
+FOUND_IN_MESSAGES = ("queue", "errors", "packet", *MOSTLY_SHOWN)
 """Filters that frames fulfil with their message, too: what a delivery has from its consumer, its
 outcome, the packets of its header and body, and where a transfer of AMQP 1.0 goes. For the last
-alone (`SHOWN_BY_MOST`) input that cannot be read twice is not refused."""
+alone (`MOSTLY_SHOWN`) input that cannot be read twice is not refused."""
 
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
@@ -203,7 +203,8 @@ class Selection:
                 if isinstance(text, str):
                     text.encode()  # of a lone surrogate Arrow says only that it is no text
         if self.connection == "":
-            raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
+            text = "`connection` is empty; `amqpsniff connections` lists their ids"
+            raise UsageError(text, "connection")
         if self.limit is not None and self.limit < 0:
             raise UsageError(f"limit is {self.limit}; it is a number of rows, 0 or more")
         times.span(self.from_, self.to, self.tz)
@@ -265,16 +266,17 @@ class Selection:
         ]
         return missing + ["channel"] * (self.channel is not None and table == "connections")
 
-    def unread(self, tables: Iterable[str]) -> str:
-        """The filters that cannot do without a first reading of the input for these tables."""
-        shown = {"frames": SHOWN_BY_MOST}
-        names = (
+    def check_read_once(self, tables: Iterable[str], capture: str) -> None:
+        """Raise UsageError for filters that need a first reading of the input for these tables."""
+        shown = {"frames": MOSTLY_SHOWN}
+        names = dict.fromkeys(
             name
             for table in tables
             for name in self.missing(table)
             if name not in shown.get(table, ())
         )
-        return _options(dict.fromkeys(names))
+        if names:
+            raise read_twice(", ".join(f"`{name}`" for name in names), capture, *names)
 
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
         """What has to be read first to choose rows of these tables; None if nothing has to."""
@@ -528,8 +530,8 @@ class RowFilter:
         self.left = selection.limit
         self._started = started
         missing = [] if alone else selection.missing(table)
-        if missing and selection.found is None and (unread := selection.unread([table])):
-            raise read_twice(unread, "the capture")
+        if missing and selection.found is None:
+            selection.check_read_once([table], "the capture")
         self._found = Found() if alone or not missing else selection.found or Found()
         self._positions = MessagePositions()
         given = {name: selection.condition(name, table) for name in selection.names()}
@@ -539,7 +541,7 @@ class RowFilter:
             self._named = _all(table, traffic)
         self._connected = _all(table, [given.get(name) for name in OF_CONNECTIONS])
         if selection.where is not None:
-            self._where = _expression(table, selection.where, "--where")
+            self._where = _expression(table, selection.where, "where")
 
     @property
     def columns(self) -> frozenset[str]:
@@ -558,7 +560,7 @@ class RowFilter:
         return frozenset(names)
 
     def needed(self, shown: Collection[str] | None = None) -> frozenset[str]:
-        """The columns to read where these are shown, None for those that nobody has to name."""
+        """The columns to read where these are shown; None for those of the table contract."""
         from amqpsniff.tables.schema import schema_of
 
         usual = schema_of(self.table).names if shown is None else shown
@@ -574,7 +576,7 @@ class RowFilter:
         batch = self._by_name(batch)
         for holds in self._masks():
             batch = batch.filter(holds(batch))
-        for name, expression in (("filter", self._connected), ("--where", self._where)):
+        for name, expression in ((None, self._connected), ("where", self._where)):
             if expression is not None and batch.num_rows:
                 batch = _filtered(expression, batch, name)
         if self.left is not None:
@@ -595,13 +597,13 @@ class RowFilter:
     def _by_name(self, batch: Any) -> Any:
         """The rows of a batch that fulfil the filters by name."""
         if self.table != "frames" or self._found.messages is None:
-            return batch if self._named is None else _filtered(self._named, batch, "filter")
+            return batch if self._named is None else _filtered(self._named, batch)
         from amqpsniff.tables.values import values
 
         keys = self._positions.of(batch)
         rows = {at for at, key in enumerate(keys) if key in self._found.messages}
         if self._named is not None:
-            rows.update(values(_filtered(self._named, _numbered(batch), "filter"), _AT))
+            rows.update(values(_filtered(self._named, _numbered(batch)), _AT))
         import pyarrow as pa
 
         return batch.take(pa.array(sorted(rows), pa.int64()))
@@ -633,9 +635,10 @@ def no_match(part: Selection, number: int) -> UsageError:
     """The error for a selection to which none of the `number` connections of a capture belongs."""
     if part.connection is not None:
         return no_connection(part.connection, number)
-    given = [f"{_options([name])} {shown(getattr(part, name))}" for name in part.names()]
+    names = part.names()
+    given = " ".join(f"`{name}` {shown(getattr(part, name))}" for name in names)
     listed = "`amqpsniff connections` lists them"
-    return UsageError(f"nothing of {' '.join(given)} among {number} connections; {listed}")
+    return UsageError(f"nothing of {given} among {number} connections; {listed}", *names)
 
 
 def no_connection(name: str, number: int) -> UsageError:
@@ -658,13 +661,9 @@ def shown(value: object) -> str:
     return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _options(names: Iterable[str]) -> str:
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
-
-
-def _known(option: str, value: str, values: Collection[str]) -> None:
+def _known(name: str, value: str, values: Collection[str]) -> None:
     """Raise UsageError for a value or a pattern that none of the known values matches."""
-    patterns = _methods(value) if option == "method" else [value]
+    patterns = _methods(value) if name == "method" else [value]
     if any(fnmatchcase(one, each.replace("[", "[[]")) for one in values for each in patterns):
         return
     bare = value.removeprefix("*.")
@@ -676,9 +675,9 @@ def _known(option: str, value: str, values: Collection[str]) -> None:
     if near:
         meant = f"did you mean `{near[0]}`?"
     else:
-        listed = "`amqpsniff spec` lists them" if option == "method" else ""
+        listed = "`amqpsniff spec` lists them" if name == "method" else ""
         meant = listed or f"there are {', '.join(values)}"
-    raise UsageError(f"--{option}: there is no `{bare}`; {meant}")
+    raise UsageError(f"`{name}`: there is no `{bare}`; {meant}", name)
 
 
 def _methods(value: str) -> list[str]:
@@ -690,7 +689,8 @@ def _packets(value: str | int) -> tuple[int, int]:
     """The first and the last number."""
     match = _PACKETS.fullmatch(str(value))
     if match is None or int(match[2] or match[1]) < int(match[1]):
-        raise UsageError(f"--packet {value!r} is not a number of a packet; write 496, or 490-510")
+        text = f"`packet` {value!r} is not a number of a packet; write 496, or 490-510"
+        raise UsageError(text, "packet")
     return int(match[1]), int(match[2] or match[1])
 
 
@@ -725,27 +725,35 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _expression(table: str, where: str, name: str) -> Filter:
+def _expression(table: str, where: str, parameter: str | None = None) -> Filter:
+    """The filter of an expression, which is the value of a parameter or made from filters."""
     from amqpsniff.tables.query import Filter
     from amqpsniff.tables.schema import schema_of
 
     try:
         return Filter(schema_of(table, everything=True), where)
     except FilterError as error:
-        raise FilterError(f"{name}: {error}") from None
+        raise _refused(error, parameter) from None
 
 
 def _all(table: str, conditions: Iterable[str | None]) -> Filter | None:
     """The expression that all conditions hold; None for those that rows do not show."""
     given = [f"({text})" for text in conditions if text is not None]
-    return _expression(table, " AND ".join(given), "filter") if given else None
+    return _expression(table, " AND ".join(given)) if given else None
 
 
-def _filtered(expression: Filter, batch: Any, name: str) -> Any:
+def _filtered(expression: Filter, batch: Any, parameter: str | None = None) -> Any:
     try:
         return expression.of(batch)
     except FilterError as error:
-        raise FilterError(f"{name}: {error}") from None
+        raise _refused(error, parameter) from None
+
+
+def _refused(error: FilterError, parameter: str | None) -> FilterError:
+    """The error of an expression with where it comes from."""
+    if parameter is None:
+        return FilterError(f"filter: {error}")
+    return FilterError(f"`{parameter}`: {error}", parameter)
 
 
 def _compute() -> Any:

@@ -46,7 +46,7 @@ LOOK_UP = "failed look-up"
 """The noun for such an answer; the verdict tells it after the errors."""
 
 MAX_REASON = 300
-"""Characters of a reason that are told: all of one of 0-9-1, the beginning of a stack trace."""
+"""Characters of a reason that are shown: all of one of 0-9-1, the beginning of a stack trace."""
 
 RETURNS = ("basic.return", "file.return", "stream.return")
 """Messages that are an outcome and have none."""
@@ -313,7 +313,7 @@ def _ranked(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
-    """One connection, of which the selection may have left something out."""
+    """One connection, or the selected part of it."""
     from amqpsniff.session.table_rows import connection_row
 
     frames, channels, client_bytes, server_bytes = volume.facts()

@@ -37,7 +37,7 @@ _STARTS_NS = (0, DAY_NS - 1, 1 << 62)
 """When a capture may have begun: two times that are of different kinds are in both orders then."""
 
 Time = str | float | datetime | timedelta
-"""A time as those name it who choose: seconds too, and one of which no zone is known."""
+"""A time as callers give it: seconds, too, and a time without a zone."""
 
 Moment = Callable[[int], int]
 """Nanoseconds since 1970, once it is known when the capture began."""
@@ -88,7 +88,7 @@ def time_zone(name: str | None) -> tzinfo | None:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         raise UsageError(
-            f"--tz {name!r} is not a time zone; write Europe/Berlin, +01:00, UTC or local"
+            f"`tz` {name!r} is not a time zone; write Europe/Berlin, +01:00, UTC or local", "tz"
         ) from None
 
 
@@ -101,10 +101,10 @@ def _written(time: Time) -> str:
     return (time if isinstance(time, str) else f"{time:.9f}").strip()
 
 
-def parse(text: Time, option: str, zone: str | None = None) -> Moment:
-    """A time of the forms that the help of `--from` lists; raises UsageError for any other.
+def parse(text: Time, parameter: str, zone: str | None = None) -> Moment:
+    """A time of the forms that the error lists; raises UsageError for any other.
 
-    `zone` is the time zone of what names none, None for UTC.
+    `zone` is the time zone of a text that names none, None for UTC.
     """
     where = time_zone(zone)
     word = _written(text)
@@ -122,23 +122,25 @@ def parse(text: Time, option: str, zone: str | None = None) -> Moment:
     elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, where)) is not None:
         return lambda _: found
     raise UsageError(
-        f"--{option} {text!r} is no time; write 3.5 or 1m30s (since the capture began), "
-        "12:00:00, 2026-01-31T12:00:00Z or seconds since 1970"
+        f"`{parameter}` {text!r} is not a time; write 3.5 or 1m30s (since the capture began), "
+        "12:00:00, 2026-01-31T12:00:00Z or seconds since 1970",
+        parameter,
     )
 
 
 def span(
     from_: Time | None, to: Time | None, zone: str | None = None
 ) -> tuple[Moment | None, Moment | None]:
-    """The times of `--from` and `--to`, each a function of the time at which the capture began.
+    """The times of `from_` and `to`, each a function of the time at which the capture began.
 
     Raises UsageError if nothing can lie between them.
     """
     first, last = (
-        parse(one, name, zone) if one else None for one, name in ((from_, "from"), (to, "to"))
+        parse(one, name, zone) if one else None for one, name in ((from_, "from_"), (to, "to"))
     )
     if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):
-        raise UsageError(f"--to {to} is not after --from {from_}; nothing lies between them")
+        text = f"`to` {to} is not after `from_` {from_}; nothing lies between them"
+        raise UsageError(text, "to", "from_")
     return first, last
 
 
@@ -149,7 +151,7 @@ def outside(
     last_ns: int | None,
     zone: str | None = None,
 ) -> str:
-    """A sentence where no packet of a capture lies between `--from` and `--to`, else empty.
+    """A sentence where no packet of a capture lies between `from_` and `to`, else empty.
 
     `first_ns` and `last_ns` are the times of the capture's first and last packet.
     """
@@ -158,9 +160,9 @@ def outside(
     first, last = span(from_, to, zone)
     if not (first and first(first_ns) > last_ns) and not (last and last(first_ns) <= first_ns):
         return ""
-    given = [f"--{name} {one}" for name, one in (("from", from_), ("to", to)) if one]
+    given = [f"{word} {one}" for word, one in (("from", from_), ("to", to)) if one]
     return (
-        f"no packet lies in the time of {' '.join(given)}; the capture is from "
+        f"no packet lies in the time {' '.join(given)}; the capture is from "
         f"{absolute(first_ns, zone)} to {absolute(last_ns, zone)} ({seconds(last_ns - first_ns)} s)"
     )
 

@@ -107,16 +107,16 @@ class TopologyResult(TypedDict):
     Attributes:
         captures: Names of the captures.
         exchanges: `vhost`, `exchange`, `declared`, `type`, `durable`, `auto_delete`, `internal`,
-            `arguments`, `removed`, `published` messages, their `octets`.
+            `arguments`, `removed`, `published` messages, their `bytes`.
         queues: `vhost`, `queue`, `declared`, `durable`, `exclusive`, `auto_delete`, `arguments`,
-            `server_named`, `removed`, `delivered` messages, their `octets`.
+            `server_named`, `removed`, `delivered` messages, their `bytes`.
         bindings: `vhost`, `exchange`, `destination_type` (`queue` or `exchange`), `destination`,
             `routing_key`, `arguments`, `removed`.
-        routes: `vhost`, `exchange`, `queue`, `delivered`, `octets`: what went between the two.
+        routes: `vhost`, `exchange`, `queue`, `delivered`, `bytes`: what went between the two.
         publishers: `vhost`, `name`, `host`, `exchange`, `routing_keys` (the first `top`),
-            `routing_key_count`, `published`, `octets`.
+            `routing_key_count`, `published`, `bytes`.
         consumers: `vhost`, `name`, `host`, `queue`, `consumers` (how many), `prefetch_count` (of
-            AMQP 1.0 the most credit that a link had), `no_ack`, `delivered`, `octets`.
+            AMQP 1.0 the most credit that a link had), `no_ack`, `delivered`, `bytes`.
         exchange_count, queue_count, binding_count, route_count, publisher_count, consumer_count:
             Rows of each section, whatever `top` is.
         forgotten: True if there were too many names, so that rare ones are missing.
@@ -295,7 +295,7 @@ class Topology:
     # who connects
 
     def client_name(self, connection: str | None) -> str | None:
-        """The name of a connection's client, or its product; None where no frame told it."""
+        """The name of a connection's client, or its product; None where no frame has it."""
         return self._logins.get(connection or "", NO_LOGIN)[1] or None
 
     def _client(self, connection: str, address: str | None) -> Client:

@@ -30,7 +30,7 @@ ALIKE = ("correlation_id", "type", "app_id", "message_timestamp", "body_size", "
 """Columns that are equal in all copies of a message, like its address (`_address`)."""
 
 VALUES = ("correlation_id", "body_sha256", "trace_id", "operation")
-"""Columns of which a value is a condition."""
+"""Columns with a condition on their value."""
 
 HEXADECIMAL = ("body_sha256", "trace_id")
 """Those of them that are written in small letters."""
@@ -70,18 +70,19 @@ class Wanted:
         check_types(self)
         given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
         if not self.part.names() and given == (None,) * len(given):
-            raise UsageError(
-                "which message? give --message-id, --correlation-id, --trace-id, --operation, "
-                "--key, --header, --body-sha256, --routing-key or another filter"
-            )
+            offered = ("message_id", *VALUES, "header", "key", "routing_key")
+            names = ", ".join(f"`{name}`" for name in offered)
+            raise UsageError(f"which message? give {names} or another filter", *offered)
         digest = self.body_sha256
         if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
             raise UsageError(
-                f"--body-sha256 {digest!r} is no SHA-256; write its 64 hexadecimal digits"
+                f"`body_sha256` {digest!r} is not a SHA-256; write its 64 hexadecimal digits",
+                "body_sha256",
             )
         name, equals, _ = (self.header or "").partition("=")
         if self.header is not None and not (name and equals):
-            raise UsageError(f"--header {self.header!r} has no value; write NAME=VALUE")
+            text = f"`header` {self.header!r} has no value; write NAME=VALUE"
+            raise UsageError(text, "header")
 
     def mask(self, batch: Any, rows: RowFilter) -> Any:
         """A mask of the rows of a batch that fulfil all conditions, `rows` those of the part."""
@@ -136,7 +137,7 @@ def _said(value: Any) -> str:
 
 @dataclass
 class TracedMessage:
-    """One message on its way, or several that cannot be told apart.
+    """One message on its way, or several that cannot be distinguished.
 
     Copies of a message, redelivered or dead-lettered ones too, have the same message_id; without
     one they are equal in `ALIKE` and in their bodies.
@@ -305,7 +306,7 @@ def _answers(message: TracedMessage) -> Iterator[tuple[str, str]]:
 
 
 def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
-    """Where a reply goes, and what it is told by: the request's correlation_id or message_id."""
+    """Where a reply goes, and its key: the request's correlation_id or message_id."""
     for row in message.rows:
         for told_by in filter(None, (row["correlation_id"], row["message_id"])):
             if row["reply_to"]:

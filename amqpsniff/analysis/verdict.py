@@ -25,11 +25,11 @@ from amqpsniff.wire_text import harmless, shortened
 
 MAX_SENTENCES = 5
 MAX_LEADS = 3
-"""Cases that are told; more are counted."""
+"""Cases in the sentences; more are counted."""
 MAX_RESULTS = 2
 """Consequences of a case that are told."""
 MAX_KINDS = 2
-"""Details of a case that are told, where they differ in more than numbers and names."""
+"""Details of a case in its sentence, where they differ in more than numbers and names."""
 MAX_DETAIL = 180
 """Characters of a detail, which ends where a clause of it does."""
 MAX_COMPARED = 1_000
@@ -111,7 +111,7 @@ def verdict(
         reported: Sentences about what is wrong that stand before those about findings.
         looked: How far the traffic was looked at, before the number of connections.
         chosen: Connections that were looked at, None for all of them.
-        halves: Connections of which only one direction was captured, where no finding says so.
+        halves: Connections with one direction captured, where no finding says so.
     """
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
     found: dict[str, list[Finding]] = defaultdict(list)
@@ -167,9 +167,9 @@ def part_of(connections: int, chosen: int | None) -> str:
 
 
 def leading(case: Case) -> Case | None:
-    """The case that is told of a tree: the first one that failed, else the first problem or cost.
+    """The case of a tree for a sentence: the first that failed, else the first problem or cost.
 
-    So a failure is told before what only led to it. None if there are only notes, or flaws of the
+    So a failure comes before what only led to it. None if there are only notes, or flaws of the
     capture, in it.
     """
     wanted = [one for one in case.walk() if KINDS[one.code].category in ("problem", "cost")]
@@ -241,7 +241,7 @@ def _unlike(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _cause_of(lead: Case, cause: Case) -> Case:
-    """The places of a cause that brought about some place of what is told; all if none did."""
+    """The places of a cause that led to a place of the case; all if none did."""
     meant = {(one.cause_code, one.cause_packet_number) for one in lead.findings}
     found = [one for one in cause.findings if (one.code, one.packet_number) in meant]
     return Case(cause.code, found) if found else cause

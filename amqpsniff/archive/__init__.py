@@ -2,7 +2,7 @@
 
 A survey counts the conversations of each file (`survey`), a plan says who reads what (`plan`), and
 a task (`task`) is the engine itself over the packets of its conversations, in the order of time: it
-reads the files in which they occur, or what was dealt out to it by those who read them (`dealing`).
+reads the files in which they occur, or what other tasks dealt out to it (`dealing`).
 Nothing is stitched: a connection is followed by one engine from its first packet to its last,
 however many files it crosses.
 

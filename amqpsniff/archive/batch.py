@@ -4,7 +4,7 @@
     OUT/messages/_delta_log/*.json            the same for readers of Delta tables (`delta_log`)
     OUT/messages/capture_date=2026-01-31/*.parquet, and so for every table
     OUT/_work/surveys, OUT/_work/tasks        what need not be done again
-    OUT/_work/sightings, OUT/_work/linkables  what tasks saw, for those who bring them together
+    OUT/_work/sightings, OUT/_work/linkables  what tasks saw, to be brought together
 
 A task's files are named by a hash of what it reads and how. A run that was killed goes on where it
 was; new files change the tasks of connections that go on in them and no others. Messages that are
@@ -65,7 +65,7 @@ from .task_io import RESULTS, TIMES, Done, TaskResult, TaskSpec, by_day, carry_o
 
 
 class Runner(Protocol):
-    """Whoever calls a function for each of some items, in any order and anywhere."""
+    """Calls a function for each of some items, in any order and anywhere."""
 
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
@@ -99,7 +99,7 @@ class Summary:
 
     Attributes:
         files, bad_files: Files named, and those among them that could not be read as a whole.
-        unreadable_files: Those of which nothing at all could be read, or not by all tasks.
+        unreadable_files: Those that could not be read at all, or not by every task.
         bytes: Captured bytes in them, `read_bytes` what the tasks read, packets passed over
             included.
         packets, connections: What the tasks followed.
@@ -134,7 +134,7 @@ class Batch:
         tables: Names of the tables to write; `errors` is always written.
         links: Make the columns of messages that link them across connections too.
         frameworks: Make the columns that packs fill too.
-        storage: What fsspec is told, where it is used.
+        storage: Options for fsspec, where it is used.
         replace: Delete what an earlier run made with more tables or options; else it is refused.
 
     Raises UsageError for a table that is not there, CaptureError for a name that is not there,

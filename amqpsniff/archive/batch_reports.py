@@ -1,7 +1,7 @@
 """Reports over the tables of a batch.
 
 Where the tables are on this machine DuckDB makes the rows, elsewhere Spark does. Here is also what
-is shown and written of them, whoever made them.
+is shown and written of them, by either.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Packets dealt out by conversation, for those who decode them in another stage.
+"""Packets dealt out by conversation, to be decoded in another stage.
 
-Where conversations go on from pack to pack, whoever reads a pack puts aside the packets of such
+Where conversations go on from pack to pack, the reader of a pack puts aside the packets of such
 conversations: an object for each capture, `_work/dealt/KEY.packets`, in which the packets of one
-bucket stand together. Whoever decodes a bucket reads its ranges of these objects, which stand for
+bucket stand together. The task of a bucket reads its ranges of these objects, which stand for
 the captures: packets have their numbers and times, and the bytes of what was left out before each
 are counted, so that rows are those of one who reads everything.
 

@@ -30,7 +30,7 @@ def pack(facts: Mapping[str, Any], *findings: str) -> bytes:
 
 
 def unpack(octets: bytes | None, *findings: str) -> dict[str, Any]:
-    """The opposite of `pack`; raises ValueError for what is no such bytes, or was damaged."""
+    """The opposite of `pack`; raises ValueError for other bytes, or damaged ones."""
     head, packed = (octets or b"")[: _HEAD.size], (octets or b"")[_HEAD.size :]
     if len(head) < _HEAD.size or head != _HEAD.pack(_digest(packed), _HEAD.unpack(head)[1]):
         raise ValueError("not what an archive has written down, or not all of it")

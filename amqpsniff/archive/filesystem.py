@@ -28,7 +28,7 @@ _HADOOPS = re.compile("^s3[an]://")
 """Names that Hadoop has for what all others call `s3://`."""
 
 StorageOptions = Mapping[str, Any]
-"""What fsspec is told to open a file system: keys, endpoints."""
+"""Options with which fsspec opens a file system: keys, endpoints."""
 
 
 def whole_path(name: str) -> str:

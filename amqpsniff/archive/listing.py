@@ -24,7 +24,7 @@ SEED = "_work/seed"
 
 
 class Listed(NamedTuple):
-    """A file, and what changes when its content does; null where the file system does not say."""
+    """A file, and what changes when its content does; None where the file system does not say."""
 
     path: str
     size: int | None
@@ -62,7 +62,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
         file = _stated(name)
         if file is None:
             raise CaptureError(
-                f"{name}: is no file, and an archive's captures are read more than once"
+                f"{name}: is not a file, and an archive's captures are read more than once"
             )
         yield file
     elif glob.has_magic(name):

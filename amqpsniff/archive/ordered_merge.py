@@ -1,6 +1,6 @@
 """Event logs of tasks (`amqpsniff.session.event_log`) in files, and their merge in order of time.
 
-A task writes beside its rows, a row group at a time. Whoever brings tasks together reads the files
+A task writes beside its rows, a row group at a time. The driver reads the files
 in the order of time: each from when its first row was, and of those that are open about a row group
 at a time. So memory is bounded on both sides, however much there is.
 """

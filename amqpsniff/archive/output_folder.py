@@ -94,7 +94,8 @@ def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) 
     if lost:
         raise UsageError(
             f"{folder.name}: an earlier run made more there than this one would leave: "
-            f"{', '.join(lost)}; give the same again, or --replace"
+            f"{', '.join(lost)}; give the same again, or `replace`",
+            "replace",
         )
 
 

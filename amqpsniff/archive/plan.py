@@ -7,7 +7,7 @@ files which come later change the tasks of connections that go on in them, and n
 two ways to read those:
 
 straight: a task reads every file in which its conversations occur, and passes over the rest.
-dealt: whoever reads a pack puts their packets aside, by task (`dealing`), and the task reads these.
+dealt: the reader of a pack puts their packets aside, by task (`dealing`), and the task reads these.
 
 The second is chosen where it is less to read and write, and always where a file would be read by
 more than `STRAIGHT_READS` tasks. Who can put nothing aside reads straight: then `MAX_READS` bounds

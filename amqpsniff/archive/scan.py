@@ -1,10 +1,10 @@
 """Tasks of one read of captures that need the results of all, without a second stage.
 
 A data source has partitions, and no stage after them. So a partition does its task, and keeps what
-came of it in a folder that all workers see; who needs all results does the tasks that nobody does,
-and waits for those under way. So a read ends on any number of cores, and its work is on all of
-them. A task under way has a lock (`lock`). When its worker is dead, the task is done again: files
-have the same names and contents.
+came of it in a folder that all workers see. A partition that needs all results does the tasks that
+no other does, and waits for those under way. So a read ends on any number of cores, and its work is
+on all of them. A task under way has a lock (`lock`). When its worker is dead, the task is done
+again: files have the same names and contents.
 
     SCRATCH/tasks               what the tasks read
     SCRATCH/turns, done         tasks under way and those that are done, by their keys
@@ -107,7 +107,7 @@ def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first
 
 
 def _did(folder: Folder, key: str, work: Callable[[], object]) -> bool:
-    """Do some work, unless somebody else does."""
+    """Do some work, unless another worker does."""
     lock = FolderLock(folder, f"{TURNS}/{key}")
     if lock.is_taken():
         return False

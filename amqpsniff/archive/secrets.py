@@ -24,7 +24,7 @@ ONE_TASK = 1 << 62
 
 
 def carried(options: Options) -> Options:
-    """The options with the contents of their key files; raises UsageError for one that is none."""
+    """The options with the contents of their key files; raises UsageError for an invalid one."""
     if not options.tls_keylog and not options.tls_keys:
         return options
     Secrets(options.tls_keylog, options.tls_keys)

@@ -30,7 +30,7 @@ SURVEY_BYTES = 512 << 20
 """Bytes of files that are surveyed in one go, about: a fifth of a second."""
 
 HERE_SECONDS = 0.5
-"""Time that whoever plans spends on surveys before it has others make them: asking Spark for them
+"""Time that the planning process spends on surveys before workers make them: asking Spark for them
 costs about a second, in which 3 GB are surveyed."""
 
 MAX_REMEMBERED = 500_000
@@ -98,7 +98,7 @@ def survey(
     modified_ns: int | None = None,
     opener: Opener | None = None,
 ) -> Surveyed:
-    """Read the headers of a file's packets; a file that cannot be read is told, not raised."""
+    """Read the headers of a file's packets; an unreadable file is reported, not raised."""
     found = Surveyed(path, size, modified_ns)
     counts = Survey()
     try:

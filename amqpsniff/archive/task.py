@@ -33,7 +33,7 @@ ROWS = ("frames", "messages")
 class TaskRun:
     """Reads a task: `batches` gives rows, what is known of the whole is here afterwards.
 
-    `watch` is told now and then how many packets were read, those passed over included. What takes
+    `watch` is called now and then with the number of packets read or passed over. What takes
     the messages of all connections goes to `sightings`, without which it is judged by the task's,
     and what links need to know to `linkables`; links that are named are those of the task's own.
     `parts` are the packets that were dealt out to it, `objects` where it puts those of others.

@@ -49,7 +49,7 @@ MAX_DAYS = 366
 anything. Rows of further days stand with those that have no date."""
 
 MAX_WAITING = 4
-"""Batches of rows that wait for whoever writes them, at most: some 10 MB each."""
+"""Batches of rows that wait for the thread that writes them, at most: some 10 MB each."""
 
 MAX_OPEN = 256
 """Files that are held open at a time, of the 1,024 that a process usually may. The one that was not
@@ -120,13 +120,13 @@ class TaskResult:
 
     @property
     def names(self) -> list[str]:
-        """Its files, all of which must be there for it to count."""
+        """Its files; the result counts if all are there."""
         rows = [name for names in self.files.values() for name in names]
         return rows + [one.name for one in self.witnessed]
 
     @property
     def witnessed(self) -> list[Sighted]:
-        """Its files for those who bring tasks together."""
+        """Its files for the stages that bring tasks together."""
         return [one for one in (self.sighted, self.linkable) if one is not None]
 
     @classmethod

@@ -60,7 +60,7 @@ class Source(Protocol):
         ...
 
     def at_rest(self) -> bool:
-        """True if a read would wait, because whoever writes the bytes has no more for now."""
+        """True if a read would wait, because the writer has no more bytes for now."""
         ...
 
     def park(self) -> None:

@@ -27,10 +27,10 @@ def _compiled(expression: str, link_type: int) -> list[list[int]] | str:
     except ImportError:
         return (
             "a capture filter needs libpcap; install it (Debian: libpcap0.8, Fedora: libpcap) or "
-            "leave out --filter and --port"
+            "leave out the filter and the ports"
         )
     except Scapy_Exception as error:
-        return f"--filter {expression!r} is no capture filter: {error}"
+        return f"invalid capture filter {expression!r}: {error}"
     made = [[one.code, one.jt, one.jf, one.k] for one in program.bf_insns[: program.bf_len]]
     free_filter(program)
     return made

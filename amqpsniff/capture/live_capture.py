@@ -191,7 +191,7 @@ class InterfaceCapture:
         wanted = available() if self.all else self.names
         others = [name for name in wanted if not has_ethernet(name)]
         named = ", ".join(others)
-        text = f"--filter {self._expression!r} asks about Ethernet, which {named} has not"
+        text = f"filter {self._expression!r} needs Ethernet headers, which are not on {named}"
         if len(others) == len(wanted):
             raise UsageError(text)
         if others:

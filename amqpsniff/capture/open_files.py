@@ -32,10 +32,10 @@ class OpenFiles:
     def add(self, file: Any) -> str:
         """Take a file; its name, which is that of its path where it has one.
 
-        Raises UsageError for what is no binary file.
+        Raises UsageError if it is not a binary file.
         """
         if not hasattr(file, "read") or isinstance(file, io.TextIOBase):
-            raise UsageError(f"{file!r} is no capture; give a path, or a file opened with `rb`")
+            raise UsageError(f"{file!r} is not a capture; give a path, or a file opened with `rb`")
         path = getattr(file, "name", None)
         name = path if isinstance(path, str) and path else f"<{type(file).__name__}>"
         number = 1

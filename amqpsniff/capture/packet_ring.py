@@ -86,7 +86,7 @@ class Ring:
         except OSError as error:
             raise CaptureError(
                 f"{self.capture}: no ring of {size >> 20} MB for packets ({error.strerror}); give "
-                "a smaller --buffer"
+                "a smaller buffer"
             ) from None
         return memory, memoryview(memory)
 

@@ -17,7 +17,7 @@ NO_TIME = -(2**63)
 # Rows are allocated for packets of this size on average and doubled when there are more; small
 # enough that most captures need one allocation, large enough that few rows stay unused.
 BYTES_PER_ROW = 128
-FEWEST_ROWS = 16
+MIN_ROWS = 16
 
 _COLUMNS = ("number", "ts_ns", "start", "captured", "original", "link_type")
 
@@ -115,7 +115,7 @@ class PacketRows:
     link_type: memoryview
 
     def __init__(self, octets: int) -> None:
-        self.capacity = max(FEWEST_ROWS, octets // BYTES_PER_ROW)
+        self.capacity = max(MIN_ROWS, octets // BYTES_PER_ROW)
         for column in _COLUMNS:
             setattr(self, column, memoryview(room_for(8 * self.capacity)).cast("q"))
 

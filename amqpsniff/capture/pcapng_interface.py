@@ -49,7 +49,7 @@ Option = tuple[int, bytes]
 
 
 class InterfaceStatistics(NamedTuple):
-    """Packets an interface received and lost, as the capturing program counted (null: not said)."""
+    """Packets an interface received and lost, as the capturing program counted (None: not said)."""
 
     interface: str
     received: int | None
@@ -161,7 +161,7 @@ class Interface:
 def add_statistics(
     before: InterfaceStatistics | None, new: InterfaceStatistics
 ) -> InterfaceStatistics:
-    """Counts of two sections together; null where neither says."""
+    """Counts of two sections together; None where neither says."""
     if before is None:
         return new
     pairs = zip(before[1:], new[1:], strict=True)
@@ -229,7 +229,7 @@ class Section(NamedTuple):
 
 
 def section_of(sections: Sequence[Section], number: int) -> Section:
-    """The section of a packet among those begun so far, of which there is at least one."""
+    """The section of a packet among those begun so far; there is at least one."""
     return sections[bisect_left(sections, number, 1, key=_PACKETS_BEFORE) - 1]
 
 

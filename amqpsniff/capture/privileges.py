@@ -39,7 +39,7 @@ def drop(
     obstacle = _obstacle(wanted, list(writes_to), there)
     if obstacle is not None:
         if user is not None:
-            raise UsageError(f"--run-as {user}: {obstacle}; {OTHERS}")
+            raise UsageError(f"cannot run as {user}: {obstacle}; {OTHERS}")
         return obstacle
     os.setgroups(_groups(wanted))
     os.setresgid(wanted.pw_gid, wanted.pw_gid, wanted.pw_gid)
@@ -55,7 +55,8 @@ def _entry(user: str | None) -> pwd.struct_passwd | None:
         return pwd.getpwuid(int(sudo)) if sudo.isdigit() else pwd.getpwnam(NOBODY)
     except KeyError:
         if user is not None:
-            raise UsageError(f"--run-as {shown(user)}: there is no such user; {OTHERS}") from None
+            text = f"cannot run as {shown(user)}: there is no such user; {OTHERS}"
+            raise UsageError(text) from None
         return None
 
 

@@ -35,9 +35,9 @@ class PushReader:
 
     Attributes:
         capture: The name shown in rows.
-        compression: `gzip` or `zstd`; null for none, and as long as it is not known.
+        compression: `gzip` or `zstd`; None without, and as long as it is unknown.
         reader: The reader of the format; null as long as that is not known.
-        trouble: Why the bytes end early, as code and detail of a finding; null if they do not.
+        trouble: Why the bytes end early, as code and detail of a finding; None if they do not.
     """
 
     def __init__(self, capture: str) -> None:
@@ -77,7 +77,7 @@ class PushReader:
         """The bytes without their compression, once there is a reader for them.
 
         Pieces out of compression are joined to at least `gather` bytes, as far as there are some.
-        With the `last` bytes a format is told by as few as there are. Raises NotACapture.
+        With the `last` bytes a format is recognized by as few as there are. Raises NotACapture.
         """
         pieces: Iterable[bytes] = (octets,)
         if self.reader is None and self._machine is None:
@@ -160,7 +160,7 @@ class PushReader:
         return self.reader.finish(explained=cut or self.trouble is not None)
 
     def refuse(self) -> None:
-        """Raise NotACapture where nothing told what the bytes are, and no more will come."""
+        """Raise NotACapture if the format is still unknown and no more will come."""
         if self.reader is not None:
             return
         self._end_compression()

@@ -64,7 +64,7 @@ class Tshark(NamedTuple):
 
 
 def find(path: str | None = None, *, answer_s: float = ANSWER_S) -> Tshark:
-    """The tshark that pyshark finds (or the one at `path`), once it has told its version.
+    """The tshark that pyshark finds (or the one at `path`), once it has answered its version.
 
     Raises TsharkError when there is none, when it is older than `MIN_VERSION`, or when what is
     there does not answer like tshark.

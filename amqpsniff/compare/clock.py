@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 MAX_WINDOWS = 256
-"""Windows of time of which the smallest differences are kept; twice as many become half as many."""
+"""Windows of time, each with its smallest difference; twice as many become half as many."""
 
 FIRST_WINDOW_NS = 10_000_000
 """Length of a window at first."""
@@ -28,7 +28,7 @@ STEEP = 4.0
 """How much more a line must change over the whole time than the windows scatter around it."""
 
 MIN_DRIFT_NS = 20_000
-"""Change over the whole time below which no drift is told: time stamps are not more exact."""
+"""Change over the whole time below which no drift is reported: time stamps are not more exact."""
 
 MAX_NS = 1 << 63
 
@@ -123,7 +123,7 @@ class Clock:
         return round(self._offset_ns + self._drift * (here_ns - self._origin_ns))
 
     def report(self) -> dict[str, Any]:
-        """The offset of the clocks and its bounds, in ns; null where one direction was not seen.
+        """The offset of the clocks and its bounds, in ns; None where one direction was not seen.
 
         If each round trip is negative, the captures are `exchanged`: the broker's is the client's.
         """

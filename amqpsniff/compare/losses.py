@@ -108,7 +108,7 @@ def _carried(view: View) -> Carried:
 def _pieces(
     bounds: tuple[int, int], *sides: Carried
 ) -> Iterator[tuple[int, int, list[Repeat | None], list[Repeat | None]]]:
-    """The spans in each of which nothing changes, with each time that either side carried them."""
+    """Spans without a change inside, with each time that either side carried them."""
     low, high = bounds
     edges: list[tuple[int, bool, int, Repeat | None]] = []
     for side, carried in enumerate(sides):

@@ -33,7 +33,7 @@ class Pair(NamedTuple):
     Attributes:
         client: As seen nearer to the client.
         broker: As seen nearer to the broker.
-        how: What told that they are one: `id`, `ends`, `sequence` (behind a translation of
+        how: How they were recognized as one: `id`, `ends`, `sequence` (behind a translation of
             addresses), or `order` (sequence numbers are rewritten as well).
         shifts: What is added to a stream offset of the broker's capture to be the client's, by
             direction of the client's capture.

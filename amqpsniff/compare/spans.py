@@ -77,7 +77,7 @@ class Coverage:
         self._recent = []
 
     def _again(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
-        """Take bytes of which some came before: fill holes, and note the rest."""
+        """Take bytes, some of them again: fill holes, and note the rest."""
         if any(
             (begin, end) == seen[:2] and abs(ts_ns - seen[2]) <= DUPLICATE_NS
             for seen in self._recent

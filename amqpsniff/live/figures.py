@@ -54,8 +54,8 @@ class Figures:
 
     Args:
         top: Connections that the census keeps for the summary.
-        channel: Count only this channel; null for all.
-        wanted: Says of (connection id, client, server) whether it counts; null for all.
+        channel: Count only this channel; None for all.
+        wanted: Says of (connection id, client, server) whether it counts; None for all.
 
     Attributes:
         connections, exchanges, keys, queues: Rows as of the last tick, the busiest first.
@@ -202,7 +202,7 @@ class Figures:
             self._names[peer.connection.name()[0]] = label
 
     def name_of(self, connection_id: str | None) -> str | None:
-        """The client's name (`Peer.label`); null if unknown, or if it left long ago."""
+        """The client's name (`Peer.label`); None if unknown, or if it left long ago."""
         return self._names.get(connection_id or "")
 
     def facts(self) -> dict[str, Any]:

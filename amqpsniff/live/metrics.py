@@ -169,7 +169,7 @@ class Server:
     Raises UsageError when prometheus_client is not installed or the address cannot be had.
 
     Args:
-        address: `:PORT` for loopback only, or `HOST:PORT`; `0.0.0.0:PORT` for everybody.
+        address: `:PORT` for loopback only, or `HOST:PORT`; `0.0.0.0:PORT` for all addresses.
     """
 
     def __init__(self, address: str, watch: Watch, figures: Figures) -> None:
@@ -178,7 +178,7 @@ class Server:
             from prometheus_client import CollectorRegistry, start_http_server
         except ImportError:
             raise UsageError(
-                f"--metrics needs prometheus_client; run `{how_to_add('live')}`"
+                f"metrics need prometheus_client; run `{how_to_add('live')}`"
             ) from None
         registry = CollectorRegistry(auto_describe=False)
         registry.register(Collector(watch, figures))
@@ -186,7 +186,7 @@ class Server:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:
             what = error.strerror or error
-            raise UsageError(f"--metrics {address}: cannot listen there: {what}") from None
+            raise UsageError(f"metrics at {address}: cannot listen there: {what}") from None
 
     def close(self) -> None:
         """Stop serving."""
@@ -199,5 +199,5 @@ def parse_address(address: str) -> tuple[str, int]:
     """Host and port; raises UsageError if invalid."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise UsageError(f"--metrics {address!r} is no address; write :9419 or 0.0.0.0:9419")
+        raise UsageError(f"invalid address of metrics {address!r}; write :9419 or 0.0.0.0:9419")
     return host.strip("[]") or LOOPBACK, int(port)

@@ -26,7 +26,7 @@ MAX_OPERATIONS = 500
 of others are in one row, whose operation is null."""
 
 MAX_ERRORS = 50
-"""Exceptions of one operation that are told apart."""
+"""Exceptions of one operation that are counted one by one."""
 
 REFUSED = ("requeued", "discarded")
 SETTLED = ("acked", *REFUSED)

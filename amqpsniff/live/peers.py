@@ -32,7 +32,7 @@ RATES = ("published_per_s", "delivered_per_s", "sent_per_s", "received_per_s")
 
 
 _NOTHING: Row = {}
-"""The empty row of peers of which nothing is known yet: shared, never written to."""
+"""The empty row of peers before anything is known: shared, never written to."""
 
 
 class Peer:

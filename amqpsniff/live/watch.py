@@ -1,7 +1,7 @@
 """One live run: packets from a source through the pipeline, to a file, and into rows.
 
-`Watch` is stepped by whoever has the clock and the terminal; it waits for nothing itself. All that
-counts time here is the monotonic clock: packets carry the time of day, which may jump.
+`Watch` is stepped by a loop that has the clock and the terminal; it waits for nothing itself. Time
+is that of the monotonic clock here: packets carry the time of day, which may jump.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ class Watch:
         source: Where the packets come from.
         options: How they are decoded.
         tables: Tables whose rows are given.
-        census: Counts every row on its way, as `Pipeline` has it; null for none.
+        census: Counts every row on its way, as that of a `Pipeline`; None for none.
         judge: Whether rules look for findings even when their rows are not given.
-        writer: Where packets are written; null for nowhere.
-        packets: How many packets to take; null for any number.
-        settle_seconds: How long rows wait; null for as long as it takes.
+        writer: Where packets are written; None for nowhere.
+        packets: How many packets to take; None for any number.
+        settle_seconds: How long rows wait; None for as long as it takes.
         columns: Columns that are given, by table; those of links are made where they are named.
         delivery_times: Counts the times from publishes to their deliveries; null not to.
         hear: Called with batches of messages, each with the columns `NAMING`; null not to.
@@ -226,7 +226,7 @@ class Watch:
     def quiet_ns(self) -> int:
         """The time behind the last packet in which there was none, none that is on its way either.
 
-        How late packets of a pipe or a file may be, nobody knows: as long as rows wait for replies.
+        Packets of a pipe or a file may be late by an unknown time: rows wait for replies as long.
         """
         if self._late is None or self._packet_ns == NO_TIME:
             return 0

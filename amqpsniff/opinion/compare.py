@@ -34,7 +34,7 @@ from amqpsniff.opinion.pairs import differences, only_ours, only_theirs
 from amqpsniff.opinion.sighting import TRANSFER, Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
 from amqpsniff.opinion.values import Table, bytes_of, parsed
-from amqpsniff.reader import Capture
+from amqpsniff.passes import Passes
 from amqpsniff.spec import METHODS
 
 WINDOW_PACKETS = 4_000
@@ -63,11 +63,11 @@ class Comparison:
     """
 
     def __init__(
-        self, capture: Capture, tshark: Tshark | None = None, *, silence_s: float = SILENCE_S
+        self, capture: Passes, tshark: Tshark | None = None, *, silence_s: float = SILENCE_S
     ) -> None:
         _check_one_file(capture)
         self._show_secrets = capture.options.show_secrets
-        self.capture = Capture(capture.names, replace(capture.options, show_secrets=True))
+        self.passes = Passes(capture.names, replace(capture.options, show_secrets=True))
         self.tshark = tshark or find()
         self.silence_s = silence_s
         self.compared = self.equal = self.ours = self.theirs = self.unknown = 0
@@ -76,11 +76,11 @@ class Comparison:
         self._sent: dict[str, tuple[bytes, ...]] = {}
 
     def __iter__(self) -> Iterator[Difference]:
-        self._traffic = Traffic.of(self.capture)
-        options = self.capture.options
+        self._traffic = Traffic.of(self.passes)
+        options = self.passes.options
         told = dissect(
             self.tshark,
-            self.capture.names[0],
+            self.passes.names[0],
             self._traffic.ports,
             self._traffic.tls_ports,
             keylog=options.tls_keylog,
@@ -91,7 +91,7 @@ class Comparison:
         sights = (theirs(each) for each in told if not wanted or wanted & _ports(each.ends))
         waiting: dict[int, tuple[list[Ours], list[Theirs]]] = defaultdict(lambda: ([], []))
         done = 0
-        for frames in our_frames(self.capture):
+        for frames in our_frames(self.passes):
             for frame in frames:
                 waiting[frame.packet_number][0].append(frame)
             latest = max(frame.packet_number for frame in frames)
@@ -152,14 +152,14 @@ class Comparison:
             self._sent[frame.connection_id] = tuple(dict.fromkeys((secret, *known)))[:MAX_SECRETS]
 
 
-def _check_one_file(capture: Capture) -> None:
+def _check_one_file(capture: Passes) -> None:
     """Raise UsageError if the input is not one file, CaptureError if it cannot be read."""
     if len(capture.names) == 1 and not capture.once:
         return
     for name in capture.once[:1]:
         if name != STANDARD_INPUT and not Path(name).is_fifo():
             open_capture(name).close()
-    raise UsageError("tshark is given one capture file; several, or a pipe, are not one")
+    raise UsageError("verify needs a single capture file, not several or a pipe")
 
 
 def _ports(ends: Iterable[str]) -> set[int]:
@@ -167,7 +167,7 @@ def _ports(ends: Iterable[str]) -> set[int]:
 
 
 def _aligned(mine: list[Ours], others: list[Theirs]) -> Iterator[tuple[Ours | None, Theirs | None]]:
-    """Frames of one packet in pairs; null for the one that is missing."""
+    """Frames of one packet in pairs; None for the one that is missing."""
     ours = [(each.kind, each.channel, each.size) for each in mine]
     sights = [(each.kind, each.channel, each.size) for each in others]
     if ours == sights or len(ours) + len(sights) > MAX_ALIGNED:
@@ -259,7 +259,7 @@ AT_ONCE = 2_048
 _CONTENT = {method.name for method in METHODS if method.content}
 
 
-def our_frames(capture: Capture) -> Iterator[list[Ours]]:
+def our_frames(capture: Passes) -> Iterator[list[Ours]]:
     """Our frames, some `AT_ONCE` of them at a time; properties are there once their message ended.
 
     Rows of messages come behind those of the frames with which they ended, so frames wait for them,
@@ -335,7 +335,7 @@ class _Headers:
 
 
 def _next(queues: dict[Any, deque[Any]], key: Any) -> Any:
-    """The first of a queue, which goes away with the last one; null where there is none."""
+    """The first of a queue, which goes away with the last one; None where there is none."""
     queue = queues.get(key)
     if queue is None:
         return None

@@ -16,8 +16,8 @@ class Difference(NamedTuple):
     """A disagreement: what it is about, and both opinions.
 
     `name` is that of the argument or property, with the way into a table (`headers.retries[1]`);
-    null for other kinds. `ours` and `theirs` are what each says, null for nothing. `known` is the
-    name of the known disagreement that explains it, null when none does.
+    None for other kinds. `ours` and `theirs` are what each says, None for nothing. `known` is the
+    name of the known disagreement that explains it, None when none does.
     """
 
     packet_number: int

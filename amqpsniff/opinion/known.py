@@ -138,7 +138,7 @@ _has_array = _tags(re.compile(r"^Type: array \('A'\)$"))
 
 
 def _array_values(difference: Difference, traffic: Traffic) -> bool:
-    """A value of an array of which tshark shows that it is there."""
+    """A value of an array that tshark shows."""
     is_inside = difference.theirs is None and str(difference.name).endswith("]")
     return is_inside and _has_array(difference, traffic)
 

@@ -41,7 +41,7 @@ class Ours(NamedTuple):
 
 
 class Theirs(NamedTuple):
-    """A frame of tshark. `ids` are the numbers of class and method, null where it shows none;
+    """A frame of tshark. `ids` are the numbers of class and method, None where it shows none;
     `method` is made of its words for them, with a question mark where it has none."""
 
     packet_number: int

@@ -6,9 +6,9 @@ from collections import defaultdict, deque
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
+from amqpsniff.passes import Passes
 from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
-from amqpsniff.reader import Capture
 from amqpsniff.spec import DIALECTS, protocol_of
 
 _AMQP_1_0 = ("1.0", "1.0 TLS", "1.0 SASL")
@@ -24,14 +24,14 @@ class Traffic:
         ports: Ports of the servers.
         tls_ports: Those of them that are spoken to over TLS.
         cut: Connections with segments that the snap length cut.
-        lossy: Those of which bytes are missing.
+        lossy: Those with missing bytes.
         renumbered: Those whose endpoints another one used before, without a SYN in the capture, and
             those with a SYN that TCP ignored.
         undecoded: Those that speak an AMQP that we do not decode.
         amqp_1_0: Those that speak AMQP 1.0.
         websockets: Those that do so over WebSocket; by serial number: `unwrapped`.
         malformed: Those of 1.0 in which tshark called a transfer malformed so far.
-        found: Those of which decoding found something, by the code of the finding.
+        found: Those with findings of the decoder, by the code of the finding.
         inside: Those that the capture joined inside a frame of either direction.
     """
 
@@ -50,7 +50,7 @@ class Traffic:
         self.inside: set[Ends] = set()
 
     @classmethod
-    def of(cls, capture: Capture) -> Traffic:
+    def of(cls, capture: Passes) -> Traffic:
         """Read a capture once; raises CaptureError when it cannot be read."""
         traffic = cls()
         pipeline = Pipeline(capture.options, Plan((), on_connection_end=traffic.add))
@@ -63,7 +63,7 @@ class Traffic:
             traffic._find_inside(capture)
         return traffic
 
-    def _find_inside(self, capture: Capture) -> None:
+    def _find_inside(self, capture: Passes) -> None:
         """Find the connections whose first frame is behind bytes of one that was not captured."""
         names = ("client", "server", "sender", "stream_offset")
         first: dict[tuple[Any, ...], int] = {}

@@ -154,7 +154,7 @@ def _arrays(way: str, ours: list[Any], fields: list[Field]) -> Iterator[Pair]:
 
 
 def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
-    """A value in a table or an array, of which tshark gives a label."""
+    """A value in a table or an array, for which tshark gives a label."""
     told = escaped(name)
     inside, octets = _below(field)
     label = field.label.lstrip().removeprefix("[truncated]").lstrip()

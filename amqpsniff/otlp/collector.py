@@ -38,7 +38,7 @@ RETRYABLE = frozenset((429, 502, 503, 504))
 
 
 class Sender:
-    """Sends `TracesData` to a URL. Raises UsageError for what is no URL of HTTP.
+    """Sends `TracesData` to a URL. Raises UsageError if it is no URL of HTTP.
 
     Attributes:
         sent, lost: Spans sent, and spans dropped.
@@ -48,7 +48,7 @@ class Sender:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"--otlp {url!r} is no address; write http://localhost:4318")
+            raise UsageError(f"invalid address of a collector {url!r}; write http://localhost:4318")
         self.url = url if parts.path.strip("/") else url.rstrip("/") + PATH
         self.sent = self.lost = 0
         self.trouble: str | None = None

@@ -497,7 +497,7 @@ def _pack(name: str, section: Any, text: str, file: str) -> Pack:
 def _texts(value: Any) -> Iterator[str]:
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, str) or not one:
-            raise ValueError(f"`{one}` is no text; write a text, or several in [ ]")
+            raise ValueError(f"`{one}` is not a text; write a text, or several in [ ]")
         yield one
 
 
@@ -508,11 +508,11 @@ def _alternative(text: str, key: str) -> tuple[Condition, ...]:
 def _condition(text: str, key: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise ValueError(f"`{text}` is no condition; write one like `header:task`, "
+        raise ValueError(f"`{text}` is not a condition; write one like `header:task`, "
                          "`exchange = hutch` or `type ~ ^Shop`")  # fmt: skip
     place, name = _place(match, SHAPE if key == "when" else ("queue",))
     if (place in ("header", "body")) if key == "client" else (place == "client"):
-        raise ValueError(f"`{text}` is no condition of `{key}`")
+        raise ValueError(f"`{text}` is not a condition of `{key}`")
     relation, value = match["relation"], match["text"]
     if relation and place in ("header", "body"):
         raise ValueError(f"`{text}`: that a {place} is there recognises a message, not its value")
@@ -530,11 +530,11 @@ def _finding(text: str) -> tuple[str, tuple[Condition, ...]]:
 def _source(text: str, column: str) -> Source:
     match = _SOURCE.fullmatch(text)
     if match is None:
-        raise ValueError(f"`{text}` is no source; write one like `header:task`, "
+        raise ValueError(f"`{text}` is not a source; write one like `header:task`, "
                          "`body:options $.retries` or `routing_key ~ ^([^.]+)`")  # fmt: skip
     place, name = _place(match, PROPERTIES)
     if (place == "client") != (column == "application"):
-        raise ValueError(f"`{text}` is no source of `{column}`")
+        raise ValueError(f"`{text}` is not a source of `{column}`")
     form = match["form"]
     if form is not None and form not in FORMS:
         raise ValueError(f"no form `{form}`; there are {', '.join(FORMS)}")
@@ -562,7 +562,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise ValueError(f"`{text}` is no regular expression: {error}") from None
+        raise ValueError(f"invalid regular expression `{text}`: {error}") from None
 
 
 def _line(text: str, section: str, key: str) -> int:

@@ -19,8 +19,8 @@ AHEAD_US = 1_000_000
 DAY_US = 86_400 * 1_000_000
 """A delay that the delayed message exchange is not made for is longer."""
 
-MANY = 10
-"""Entries of a list, more of which are many."""
+MAX_LISTED = 10
+"""Entries of a list; the length of a longer one is kept."""
 
 _PASSWORD = re.compile("^amqps?://[^/@:]*:[^/@]+@")
 
@@ -39,7 +39,7 @@ def whole(value: object) -> int | None:
 
 
 def instant(value: object) -> int | None:
-    """A text of ISO 8601 with its zone as microseconds; without a zone nobody knows the time."""
+    """A text of ISO 8601 with its zone as microseconds; without a zone the time is unknown."""
     if not isinstance(value, str):
         return None
     try:
@@ -119,8 +119,8 @@ def _over_a_day(value: object, _: int | None) -> int | None:
 
 
 def _many(value: object, _: int | None) -> int | None:
-    """The length of a list of more than `MANY`."""
-    return len(value) if isinstance(value, list) and len(value) > MANY else None
+    """The length of a list of more than `MAX_LISTED`."""
+    return len(value) if isinstance(value, list) and len(value) > MAX_LISTED else None
 
 
 def _several(value: object, _: int | None) -> int | None:
@@ -152,4 +152,4 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
 """Forms by name."""
 
 RELATIVE = ("after_s", "after_ms", "delay_bits", "past", "ahead")
-"""Forms that are told by the message's own time."""
+"""Forms that depend on the message's own time."""

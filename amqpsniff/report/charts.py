@@ -16,7 +16,7 @@ from amqpsniff.wire_text import exchange_name
 
 MAX_BARS = 20
 MAX_POINTS = 5_000
-"""Rows in one chart: more cannot be told apart, and every one is text in the page."""
+"""Rows in one chart: more cannot be distinguished, and every one is text in the page."""
 
 BAR_STEP, LIFE_STEP = 18, 15
 LINE_HEIGHT = 220

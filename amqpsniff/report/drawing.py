@@ -55,7 +55,7 @@ class Drawing:
 
     Args:
         kinds: The columns, from left to right.
-        label: What the picture shows, for who does not see it.
+        label: What the picture shows, for screen readers.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData
 
 MAX_POINTS, MIN_POINTS = 120, 24
-"""Points of a line: what can be told apart on half a screen, and what still shows a course."""
+"""Points of a line: what can be distinguished on half a screen, and what still shows a course."""
 
 PER_POINT = 5
 """Events to a point: with fewer each of them would be a peak, at a rate that there never was."""

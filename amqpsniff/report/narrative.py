@@ -27,10 +27,10 @@ MAX_CHARACTERS = 60
 """Characters of a client's product, and of its version."""
 
 MIN_OUTAGE_NS = SECOND_NS
-"""A shorter time without a connection is not told."""
+"""A shorter time without a connection is not reported."""
 
-FEW = 100
-"""So many times have no hundredth part."""
+MIN_TIMES = 100
+"""Fewer times have no 99th percentile."""
 
 Tile = tuple[str, str, str]
 """(number, what it is, severity or nothing)."""
@@ -172,7 +172,7 @@ def _waiting(data: ReportData) -> Iterator[str]:
         assert half is not None and most is not None  # noqa: PT018 (there are some)
         if delays.number == 1:
             yield f"The only {one} took {duration(delays.largest)}."
-        elif delays.number < FEW:
+        elif delays.number < MIN_TIMES:
             yield (
                 f"{noun} took {duration(half)} at the median of {delays.number}, "
                 f"{duration(delays.largest)} at most."

@@ -183,7 +183,7 @@ def _kept_bundle() -> Path | None:
     assert package.origin is not None
     # `importlib.metadata` says the version too, and takes 10 ms to import
     for about in Path(package.origin).parents[1].glob("vl_convert_python-*.dist-info"):
-        if folder.is_absolute():  # a relative one would be of whoever filled the current folder
+        if folder.is_absolute():  # a relative one may hold anything: it is the current folder's
             return folder / f"charts-{about.stem.rpartition('-')[2]}.js"
     return None
 

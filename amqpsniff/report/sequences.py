@@ -110,7 +110,7 @@ class Sequences:
         body_limit: Bytes of each body that are shown, 0 for none.
 
     Attributes:
-        share: The conversations to follow; None for all, if some cannot be told apart.
+        share: The conversations to follow; None for all, if some cannot be distinguished.
         columns: Columns that are to be read, by table.
     """
 

@@ -47,7 +47,7 @@ class DecryptedStreams:
 
     Attributes:
         data: The decrypted bytes, as they stand in the safe capture.
-        unwrapped: Serial numbers of conversations of which WebSocket was taken off: they are
+        unwrapped: Serial numbers of conversations without their WebSocket: they are
             treated in the same way.
     """
 

@@ -42,8 +42,8 @@ REQUEST = "request"
 
 
 _BYTE = b"x"
-"""Filler: a letter that begins no frame and no protocol header, so that nobody takes it for one.
-It is text wherever text is expected."""
+"""Filler: a letter that begins no frame and no protocol header, so no decoder takes it for one. It
+is text wherever text is expected."""
 
 
 def filler(octets: int) -> bytes:

@@ -48,7 +48,7 @@ class Sanitized:
         totals: Counts of the reading.
         packets: Packets written.
         dropped: Packets left out.
-        octets: Bytes written.
+        written_bytes: Bytes written.
         frames: Frames that were read, and may hold more than filler.
         names_forgotten: Whether there were so many names that some are filler.
         headers_unseen: Names of headers in the options that no message has.
@@ -58,7 +58,7 @@ class Sanitized:
     totals: Totals
     packets: int = 0
     dropped: int = 0
-    octets: int = 0
+    written_bytes: int = 0
     frames: int = 0
     names_forgotten: bool = False
     headers_unseen: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ class _Second:
         self._interfaces.look(capture)
         self._count(capture.packets + 1)
         self._interfaces.finish()
-        self._done.octets = self._writer.octets
+        self._done.written_bytes = self._writer.octets
 
     def _count(self, number: int) -> None:
         """Go on to a packet's number: records that are no packets, and have one, are between."""

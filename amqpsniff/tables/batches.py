@@ -54,7 +54,7 @@ _SOURCES = {
 
 
 def _array(kind: pa.DataType, rows: int, nulls: int, *buffers: Any) -> pa.Array:
-    """An array of some buffers, of which the first, the bitmap, may be None."""
+    """An array of some buffers; the first, the bitmap, may be None."""
     if nulls == rows:
         return pa.nulls(rows, kind)
     shared = [None if one is None else pa.py_buffer(one) for one in buffers]
@@ -71,7 +71,7 @@ class _Words:
     """The strings that the codes of a column stand for, each once.
 
     A dictionary that had a string twice would be written to Parquet as if it were none, or with
-    bytes behind it that nobody wrote. `places`
+    bytes behind it that were never written. `places`
     are other codes in place of the column's, None where those are right.
     """
 
@@ -88,7 +88,7 @@ SETTLED = CHANGING - {"waiting"}
 """Columns of a row that change after it was made; `waiting` is in no table."""
 
 NEVER_NULL = frozenset("packet_number channel stream_offset size body_captured".split())
-"""Columns that the decoder writes for every row, and never null: nobody looks for nulls there. They
+"""Columns that the decoder writes for every row, never null: they are not searched for nulls. They
 are out of the processor's cache by then, and reading them took a tenth of making a batch."""
 
 _WORDS = {
@@ -147,7 +147,7 @@ class _Columns:
         return self._array(kind, storage, bitmap, nulls)
 
     def _nulls(self, kind: pa.DataType) -> pa.Array:
-        """A column without a value, of which one does for all of a kind."""
+        """A column without a value, one for all of a kind."""
         found = self._empty.get(kind)
         if found is None:
             found = self._empty[kind] = pa.nulls(self._rows, kind)
@@ -327,7 +327,7 @@ class Maker:
     """Makes the batches of one table from what a pipeline gives.
 
     `schema` is that of the batches that `make` gives when they are not `encoded`. `columns` names
-    the columns that are wanted, in the table's order; null for all but those that link messages
+    the columns that are wanted, in the table's order; None for all but those that link messages
     across connections, made where they are named or `everything` is wanted. Raises UsageError for a
     table or a column that is not there.
     """

@@ -18,7 +18,7 @@ _OFFSET = re.compile(r"at offset (\d+)")
 
 def schema() -> Any:
     """The schema: path, offset of the trouble in the file (or in what it unpacks to) and bytes
-    passed over because of it, both null where they are not known; kind and detail.
+    passed over because of it, both None where they are unknown; kind and detail.
     """
     import pyarrow as pa
 
@@ -38,7 +38,7 @@ def error_rows(
 ) -> list[dict[str, Any]]:
     """A row for each trouble of a file; `lost` are those that were met later.
 
-    A file is its size in bytes (null where it is not known) and what was found in it.
+    A file is its size in bytes (None if unknown) and what was found in it.
     """
     rows = []
     for size, found in files:

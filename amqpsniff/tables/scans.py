@@ -1,7 +1,7 @@
 """Tables of a capture as sources that other query engines read: pyarrow, DuckDB, polars.
 
-An engine asks for columns and for the rows that an expression chooses. Columns that nobody asks for
-are not made; rows are chosen by the engine's own code, batch by batch, so memory stays that of one
+An engine asks for columns and for the rows that an expression chooses. Other columns are not made;
+rows are chosen by the engine's own code, batch by batch, so memory stays that of one
 batch. Every query is one reading of the input from its beginning.
 """
 

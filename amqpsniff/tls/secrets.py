@@ -288,6 +288,6 @@ def _private_key(path: str | os.PathLike[str]) -> Any:
     if not isinstance(key, RSAPrivateKey):
         raise UsageError(
             f"{path}: not an RSA key; only the RSA key exchange can be opened by a private key, "
-            "others need a key log (--tls-keylog)"
+            "others need a TLS key log"
         )
     return key

@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import IO, Any
 
-from amqpsniff.errors import OutputError, UsageError, read_twice
+from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.values import values
 from amqpsniff.units import count, duration
 from amqpsniff.wire_text import harmless, word
@@ -49,12 +49,12 @@ class Annotated:
     Attributes:
         packets: Packets written.
         commented: Those of them that have a new comment.
-        octets: Bytes written.
+        written_bytes: Bytes written.
     """
 
     packets: int = 0
     commented: int = 0
-    octets: int = 0
+    written_bytes: int = 0
 
 
 def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
@@ -66,8 +66,7 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
     """
     if len(capture.names) != 1:
         raise UsageError("annotate writes one capture; put several together with cut first")
-    if capture.once:
-        raise read_twice("annotate", capture.once[0])
+    capture.check_read_again("annotate")
     done = Annotated()
     comments = _Comments()
     for table, batch in capture.tables(*_COLUMNS, encoded=True, columns=_COLUMNS):
@@ -86,10 +85,10 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
                 here = said if number == batch.number[row] else []
                 done.commented += bool(here)
                 copier.write(batch, row, here, numbered=True)
-            done.packets, done.octets = copier.packets, copier.octets
+            done.packets, done.written_bytes = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=True)
-    done.octets = copier.octets
+    done.written_bytes = copier.octets
     yield done
 
 

@@ -61,13 +61,13 @@ class Cut:
     Attributes:
         packets: Packets written.
         read: Packets read in the last reading.
-        octets: Bytes written.
+        written_bytes: Bytes written.
         connections: Connections that are there, whole or in part.
     """
 
     packets: int = 0
     read: int = 0
-    octets: int = 0
+    written_bytes: int = 0
     connections: int = 0
 
 
@@ -78,7 +78,7 @@ class PacketNumbers:
         self._bits: dict[str, bytearray] = {}
 
     def add(self, capture: str, number: int | None) -> None:
-        """Take a packet in; None is no packet."""
+        """Take a packet in; None is ignored."""
         if number is None:
             return
         bits = self._bits.setdefault(capture, bytearray())
@@ -133,7 +133,7 @@ def cut(
     code, and for an option that makes no sense.
 
     Args:
-        capture: The `amqpsniff.Capture`.
+        capture: The `amqpsniff.passes.Passes` over it.
         sink: What is written to.
         part: The part that is wanted; its `where` is about frames, or findings where they choose.
         findings: Codes of findings: the packets that they name, those of their causes too.
@@ -164,10 +164,10 @@ def cut(
                 ):
                     copier.write(batch, row)
             done.read += len(batch)
-            done.packets, done.octets = copier.packets, copier.octets
+            done.packets, done.written_bytes = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=False)
-    done.octets = copier.octets
+    done.written_bytes = copier.octets
     yield done
 
 
@@ -193,7 +193,7 @@ class _Chosen:
         always: Those of them that are written whole.
         numbers: Packets that are written besides.
         starts: Of every conversation, its connections: (start, id), the earliest first.
-        connection_count: Connections of which there are packets.
+        connection_count: Connections with packets.
     """
 
     def __init__(self, part: Selection, codes: frozenset[str], *, whole: bool) -> None:
@@ -212,7 +212,7 @@ class _Chosen:
 
     @property
     def connection_count(self) -> int:
-        """Connections of which there are packets."""
+        """Connections with packets."""
         return len(self.connections | self._touched)
 
     def find(self, capture: Any) -> None:
@@ -237,7 +237,7 @@ class _Chosen:
         plain = None if self._codes else self._plain()
         if plain is None or self._whole:
             return None, None, None
-        return (*plain.span(capture._started), plain.packets())
+        return (*plain.span(capture.started), plain.packets())
 
     def _plain(self) -> Selection | None:
         """The part, where it chooses packets as they are; None where it chooses frames."""

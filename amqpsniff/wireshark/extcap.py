@@ -46,7 +46,7 @@ def link_types() -> str:
 
 
 def arguments(names: Iterable[str]) -> str:
-    """The sentences for the options, of which Wireshark makes a dialog.
+    """The sentences for the options, which Wireshark shows as a dialog.
 
     `names` are those of the machine's network interfaces.
     """

@@ -222,7 +222,7 @@ class Lines:
     def message(self, row: dict[str, Any]) -> str:
         """The line of a message; of its properties there are as many as there is room for."""
         parts = [Part(_style(row["method"], {}), row["method"]), *message_parts(row)]
-        outcome = outcome_parts(row, early=self._reading.capture.early)
+        outcome = outcome_parts(row, early=self._reading.passes.early)
         place = SimpleNamespace(**row)
         return self._line(place, parts, property_parts(row), outcome=outcome)
 

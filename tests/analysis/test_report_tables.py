@@ -152,7 +152,7 @@ def test_what_is_held_counts_in_every_bucket(tmp_path: Path, monkeypatch: Any) -
         return [((row["time"] - begin).seconds, row["unsettled"]) for row in rows]
 
     assert held() == [(0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1), (8, 1)]
-    monkeypatch.setattr("amqpsniff.analysis.report_tables.MOST_BUCKETS", 2)
+    monkeypatch.setattr("amqpsniff.analysis.report_tables.MAX_GIVEN_BUCKETS", 2)
     _filled.cache_clear()
     assert held() == [(0, 2), (1, 2), (2, 2), (3, 1), (4, 1), (5, 1), (8, 1)]
     _filled.cache_clear()

@@ -101,7 +101,7 @@ def test_files_that_are_open() -> None:
 
 def test_what_is_no_binary_file(tmp_path: Path) -> None:
     for wrong in (3, io.StringIO("text"), MIX.open(encoding="latin-1")):
-        with pytest.raises(UsageError, match="is no capture"):
+        with pytest.raises(UsageError, match="is not a capture"):
             amqpsniff.open(wrong)  # type: ignore[arg-type]
 
 

@@ -55,7 +55,7 @@ def test_what_can_be_read_once_is_not_empty_the_second_time(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capture = amqpsniff.open(MIX)
-    monkeypatch.setattr(capture, "once", ["-"])
+    monkeypatch.setattr(capture.passes, "once", ["-"])
     result = RESULTS[name](capture)
     assert len(list(result)) > 0
     with pytest.raises(UsageError, match="can be read only once"):

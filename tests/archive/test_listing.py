@@ -32,7 +32,7 @@ def test_pipes_are_not_waited_for(samples: Path, tmp_path: Path) -> None:
     for name in (tmp_path, f"{tmp_path}/*"):
         (found,) = list_captures([name])
         assert found.path == str(tmp_path / "kombu.pcap.gz")
-    with pytest.raises(CaptureError, match="is no file"):
+    with pytest.raises(CaptureError, match="is not a file"):
         list_captures([pipe])
 
 

@@ -66,7 +66,7 @@ def test_formats(form: str, tmp_path: Path) -> None:
             assert one["ts_ns"] == other["ts_ns"]
     capture = amqpsniff.open(path)
     capture.table("frames")
-    (said,) = (one for one in capture.found if one.code == "capture-through-tshark")
+    (said,) = (one for one in capture.passes.found if one.code == "capture-through-tshark")
     assert "; read through tshark" in said.detail
 
 
@@ -104,7 +104,7 @@ def test_a_pcap_that_is_cut_is_not_given_to_tshark(octets: int, tmp_path: Path) 
     path.write_bytes((SAMPLES / "pika_mix.pcap").read_bytes()[:octets])
     capture = amqpsniff.open(path)
     capture.table("frames")
-    assert [one.code for one in capture.found if one.code.startswith("capture-")] == [
+    assert [one.code for one in capture.passes.found if one.code.startswith("capture-")] == [
         "capture-truncated"
     ]
 
@@ -117,7 +117,7 @@ def test_compressed_formats(tmp_path: Path) -> None:
     assert rows(path) == rows(SAMPLE)
     capture = amqpsniff.open(path)
     capture.table("frames")
-    (said,) = (one for one in capture.found if one.code == "capture-through-tshark")
+    (said,) = (one for one in capture.passes.found if one.code == "capture-through-tshark")
     assert said.detail.startswith("inside its gzip compression it is a snoop capture; ")
 
 
@@ -327,7 +327,7 @@ def test_cut_short(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:9000])
     capture = amqpsniff.open(path)
     assert capture.table("frames").num_rows
-    assert "capture-truncated" in {one.code for one in capture.found}
+    assert "capture-truncated" in {one.code for one in capture.passes.found}
 
 
 @needs_tshark

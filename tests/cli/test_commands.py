@@ -334,7 +334,7 @@ def test_nothing_is_chosen_by_a_time_that_is_over() -> None:
     result = run("messages", CAPTURE, "--from", "+1h")
     assert (result.code, result.out) == (0, "")
     assert result.err == (
-        "amqpsniff: warning: no packet lies in the time of --from +1h; the capture is from "
+        "amqpsniff: warning: no packet lies in the time from +1h; the capture is from "
         "2026-11-21T01:31:17.681619Z to 2026-11-21T01:31:18.910688Z (1.229069 s)\n"
     )
 

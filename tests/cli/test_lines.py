@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import amqpsniff
-from amqpsniff import reader
+from amqpsniff import passes
 from amqpsniff.analysis import timeline
 from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
 from amqpsniff.cli import output
@@ -36,7 +36,7 @@ def test_lines_are_written_before_the_last_is_there() -> None:
 @pytest.mark.parametrize("few", [0, 100])
 def test_lines_are_those_of_arrow_however_few(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = run("inspect", "node.pcap").out
-    monkeypatch.setattr(reader, "FEW_FRAMES", few)
+    monkeypatch.setattr(passes, "MAX_FILTERED_FRAMES", few)
     assert run("inspect", "node.pcap").out == lines
 
 

@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
+import amqpsniff
+from amqpsniff.errors import UsageError
 from tests.cli.running import run
 from tests.conftest import SAMPLES
 
 CAPTURE = SAMPLES / "bunny.pcapng"
 
 LIVE = {
-    "--settle=": "--settle '' is no span of time; write 30s, 5m or 1h",
+    "--settle=": "--settle '' is not a span of time; write 30s, 5m or 1h",
     "--format=": "no format `` here; there are dashboard, ndjson, csv, arrow",
     "--table=": "no table ``; there are frames, messages, connections, channels, links, findings",
     "--connection=": "--connection is empty; `amqpsniff connections` lists their ids",
     "-w new --rotate-size=100": "--rotate-size 100: from 10kB; a number without a unit is bytes",
-    "-w new --rotate-time=0s": "--rotate-time 0s: no file lasts for no time; write 30s, 5m or 1h",
+    "-w new --rotate-time=0s": "--rotate-time 0s is too short; write 30s, 5m or 1h",
 }
 """Options of a run that follows a capture, and what is said of them."""
 
@@ -62,6 +64,20 @@ def test_a_connection_without_a_name(command: str) -> None:
     code, out, err = run(name, CAPTURE, "--connection", "", *more)
     assert (code, out) == (2, "")
     assert err == "amqpsniff: --connection is empty; `amqpsniff connections` lists their ids\n"
+
+
+def test_a_parameter_is_an_option_on_the_command_line() -> None:
+    """The library names its own parameters."""
+    with pytest.raises(UsageError) as refused:
+        amqpsniff.open(CAPTURE).timeline(from_="+2s", to="+1s")
+    assert str(refused.value) == "`to` +1s is not after `from_` +2s; nothing lies between them"
+    err = run("inspect", CAPTURE, "--from", "+2s", "--to", "+1s").err
+    assert err == "amqpsniff: --to +1s is not after --from +2s; nothing lies between them\n"
+    assert run("trace", CAPTURE).err.startswith(
+        "amqpsniff: which message? give --message-id, --correlation-id, "
+    )
+    (said,) = run("messages", CAPTURE, "--where", "x = 1").err.splitlines()
+    assert said.startswith("amqpsniff: --where: no column `x`")
 
 
 def test_why_a_run_failed_is_said_quietly_too() -> None:

@@ -115,7 +115,7 @@ def test_a_pipe(tmp_path: Path) -> None:
     assert (tmp_path / "same.pcapng").read_bytes() == (tmp_path / "safe.pcapng").read_bytes()
     code, out, _ = on_terminal("sanitize", "node.pcap", "-o", "-", columns=80)
     assert code == 2
-    assert "a capture is no text for a terminal" in out
+    assert "a capture is not text for a terminal" in out
 
 
 def test_on_a_terminal(tmp_path: Path) -> None:

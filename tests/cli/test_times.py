@@ -60,9 +60,9 @@ def test_instants(text: str) -> None:
 
 @pytest.mark.parametrize("text", NO_TIMES)
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         times.parse(text, "from")
-    with pytest.raises(UsageError, match="is no span of time"):
+    with pytest.raises(UsageError, match="is not a span of time"):
         live.span(text, "duration")
 
 
@@ -92,7 +92,7 @@ def test_a_time_without_a_packet_is_told(command: str, tmp_path: Path) -> None:
     result = run(command, CAPTURE, *more, "--from", "1m", "--to", "2m")
     warnings = [line for line in result.err.splitlines() if "warning: " in line]
     told = (
-        "amqpsniff: warning: no packet lies in the time of --from 1m --to 2m; the capture is from "
+        "amqpsniff: warning: no packet lies in the time from 1m to 2m; the capture is from "
         "2026-11-21T01:31:17.681619Z to 2026-11-21T01:31:18.910688Z (1.229069 s)"
     )
     assert warnings == [told]

@@ -140,7 +140,7 @@ def program() -> tshark.Tshark:
 @cache
 def compared(path: Path) -> Comparison:
     """A comparison that is over; the differences that nothing explains are shown by the assert."""
-    comparison = Comparison(opened(path), program())
+    comparison = Comparison(opened(path).passes, program())
     unknown = [each.row() for each in comparison if each.known is None]
     assert unknown[:5] == []
     return comparison
@@ -202,7 +202,7 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> tshark.Tshark:
 @pytest.mark.parametrize("path", [*OF_1_0, *WITH_TABLES], ids=lambda path: path.name)
 def test_newer(path: Path, newer: tshark.Tshark) -> None:
     """Captures of AMQP 1.0, and such with field tables, beside tshark 4.6."""
-    comparison = Comparison(opened(path), newer)
+    comparison = Comparison(opened(path).passes, newer)
     assert [each.row() for each in comparison if each.known is None] == []
     if newer.version[:2] == NEWER_WITH:
         assert dict(comparison.known) == KNOWN_NEWER.get(path.name, KNOWN_IN.get(path.name, {}))

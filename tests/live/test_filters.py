@@ -35,7 +35,7 @@ def test_what_asks_about_ethernet(expression: str, needs: bool) -> None:
 
 
 def test_what_is_no_filter() -> None:
-    with pytest.raises(UsageError, match="is no capture filter"):
+    with pytest.raises(UsageError, match="invalid capture filter"):
         InterfaceCapture(["lo"], "ether nonsense")
 
 
@@ -65,7 +65,7 @@ def tunnel() -> Iterator[str]:
 
 def test_an_interface_without_ethernet(tunnel: str) -> None:
     """Alone it is refused, among others it is said that nothing of it is captured."""
-    with pytest.raises(UsageError, match=f"asks about Ethernet, which {tunnel} has not"):
+    with pytest.raises(UsageError, match=f"needs Ethernet headers, which are not on {tunnel}"):
         InterfaceCapture([tunnel], "vlan and port 5672")
     source = InterfaceCapture(["lo", tunnel], "vlan and port 5672")
     assert [tunnel in note for note in source.notes] == [True]

@@ -185,7 +185,7 @@ def test_where_the_user_could_not_go_on(program: tuple[str, ...], tmp_path: Path
             env=environment(),
         )  # fmt: skip
         assert done.returncode == 2
-        assert done.stderr.startswith(f"amqpsniff: --run-as {user}: ")
+        assert done.stderr.startswith(f"amqpsniff: cannot run as {user}: ")
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
 

@@ -35,7 +35,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def unknown(path: str, capture: Path, **options: Any) -> list[dict[str, Any]]:
     """What a comparison with the tshark at `path` cannot explain."""
-    comparison = Comparison(amqpsniff.open(capture, **options), tshark.find(path))
+    comparison = Comparison(amqpsniff.open(capture, **options).passes, tshark.find(path))
     found = [each.row() for each in comparison if each.known is None]
     assert len(found) == comparison.unknown
     return found
@@ -92,17 +92,17 @@ def test_frames_that_one_does_not_see(tmp_path: Path, capture: Path) -> None:
 @real
 def test_a_small_window(monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
     """Packets are compared as soon as both are past them, with the same result."""
-    whole = Comparison(amqpsniff.open(capture))
+    whole = Comparison(amqpsniff.open(capture).passes)
     first = list(whole)
     monkeypatch.setattr(compare, "WINDOW_PACKETS", 10)
-    again = Comparison(amqpsniff.open(capture))
+    again = Comparison(amqpsniff.open(capture).passes)
     assert [each.row() for each in again] == [each.row() for each in first]
     assert (again.compared, again.equal, again.known) == (whole.compared, whole.equal, whole.known)
 
 
 @real
 def test_one_port(capture: Path) -> None:
-    comparison = Comparison(amqpsniff.open(capture, ports=[5671]))
+    comparison = Comparison(amqpsniff.open(capture, ports=[5671]).passes)
     assert list(comparison) == []
     assert comparison.theirs == 0
 
@@ -111,7 +111,7 @@ def test_one_port(capture: Path) -> None:
 def test_secrets_are_compared_and_not_shown() -> None:
     capture = OWN / "violations.pcap"
     for show in (False, True):
-        comparison = Comparison(amqpsniff.open(capture, show_secrets=show))
+        comparison = Comparison(amqpsniff.open(capture, show_secrets=show).passes)
         text = " ".join(str(each.row()) for each in comparison)
         assert ("newsecret" in text) is show
 
@@ -147,7 +147,7 @@ def test_rubbish(tmp_path: Path, script: str, words: str, capture: Path) -> None
 
 def test_one_that_hangs(tmp_path: Path, capture: Path) -> None:
     program = tshark.find(speaking(tmp_path, "echo '<pdml>'; exec sleep 60"))
-    comparison = Comparison(amqpsniff.open(capture), program, silence_s=0.3)
+    comparison = Comparison(amqpsniff.open(capture).passes, program, silence_s=0.3)
     with pytest.raises(TsharkError, match="said and did nothing"):
         list(comparison)
 
@@ -155,4 +155,4 @@ def test_one_that_hangs(tmp_path: Path, capture: Path) -> None:
 @pytest.mark.parametrize("names", [["-"], ["samples/pika_mix.pcap", "samples/node.pcap"]])
 def test_one_capture(names: list[str]) -> None:
     with pytest.raises(UsageError, match="one capture file"):
-        Comparison(amqpsniff.open(*names))
+        Comparison(amqpsniff.open(*names).passes)

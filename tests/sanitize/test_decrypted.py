@@ -70,7 +70,7 @@ def test_rows_are_those_that_the_keys_gave(name: str, tmp_path: Path) -> None:
     ).encode()
     for secret in secrets(path, **keys):
         assert secret not in said, secret
-    assert not list(amqpsniff.open(safe).encrypted)
+    assert not list(amqpsniff.open(safe).passes.encrypted)
     assert made(safe, {}, tmp_path / "twice.pcapng").read_bytes() == safe.read_bytes()
 
 

@@ -40,7 +40,7 @@ def spoken(version: str, folder: Path, segment: int = 1400, port: int = 5671) ->
 def told(path: Path) -> dict[str, object]:
     capture = amqpsniff.open(path)
     capture.table("connections")
-    (row,) = capture.encrypted
+    (row,) = capture.passes.encrypted
     return row
 
 

@@ -297,7 +297,7 @@ def test_reading_twice_what_can_be_read_once_says_so(
     capture: amqpsniff.Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = amqpsniff.open(capture.names[0])
-    monkeypatch.setattr(once, "once", ["-"])
+    monkeypatch.setattr(once.passes, "once", ["-"])
     assert rows(once, "select count(*) as n from frames") == [{"n": 563}]
     with pytest.raises(UsageError, match="- can be read only once; save it to a file first"):
         list(once.sql("select count(*) from frames"))

@@ -52,8 +52,8 @@ def test_rows_are_those_in_clear(name: str) -> None:
 def test_resumed_sessions_open_with_the_private_key() -> None:
     capture = amqpsniff.open(SAMPLES / "tls12_rsa.pcap", tls_key=SAMPLES / "tls12_rsa.key")
     capture.table("connections")
-    assert [one["resumed"] for one in capture.encrypted] == [False, True]
-    assert all(one["opened"] for one in capture.encrypted)
+    assert [one["resumed"] for one in capture.passes.encrypted] == [False, True]
+    assert all(one["opened"] for one in capture.passes.encrypted)
 
 
 def test_packet_numbers_and_times_are_those_of_the_capture() -> None:

@@ -37,7 +37,7 @@ def test_no_keys(tmp_path: Path) -> None:
     )
     capture = amqpsniff.open(path)
     capture.table("connections")
-    (one,) = capture.encrypted
+    (one,) = capture.passes.encrypted
     assert one["certificate"] == {
         "names": [tls.HOST],
         "issuer": "Test broker",
@@ -149,7 +149,7 @@ def test_without_the_package_that_decrypts(
     assert "pip install" in row["detail"]
     capture = amqpsniff.open(tls.SAMPLES / "tls12.pcapng")
     capture.table("frames")
-    assert "pip install" in capture.encrypted[0]["why"]
+    assert "pip install" in capture.passes.encrypted[0]["why"]
 
 
 def run(packets: list[Packet], pipeline: Pipeline, size: int = 10**9) -> int:
@@ -223,7 +223,7 @@ def test_a_file_that_is_no_key_log(octets: bytes, why: str, tmp_path: Path) -> N
     keylog.write_bytes(octets)
     capture = amqpsniff.open(path, tls_keylog=keylog)
     capture.table("connections")
-    assert [one["why"] for one in capture.encrypted] == [why]
+    assert [one["why"] for one in capture.passes.encrypted] == [why]
 
 
 def test_older_forms_of_lines(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_records_that_wait_for_keys_without_end(
             patch.setattr(f"amqpsniff.tls.{name}", limit)
             capture = amqpsniff.open(path, tls_keylog=none)
             capture.table("frames")
-            assert [one["why"] for one in capture.encrypted] == [said]
+            assert [one["why"] for one in capture.passes.encrypted] == [said]
 
 
 def test_tries_after_a_hole_are_bounded() -> None:
@@ -297,7 +297,7 @@ def test_resumption(tickets: bool, tmp_path: Path) -> None:
     path = tls.write(tmp_path / "x.pcap", first.packets + second.packets)
     capture = amqpsniff.open(path, tls_key=tls.identity("rsa").key)
     assert capture.table("connections").num_rows == 2
-    assert [one["opened"] for one in capture.encrypted] == [True, True]
+    assert [one["opened"] for one in capture.passes.encrypted] == [True, True]
 
 
 class Sender:
@@ -379,7 +379,7 @@ def test_secrets_in_comments_are_not_shown(tmp_path: Path) -> None:
         capture = amqpsniff.open(str(tmp_path / "commented.pcapng"), show_secrets=shown)
         list(capture.batches("frames"))
         said = comment if shown else f"keys: CLIENT_RANDOM [redacted] of {'ef' * 32}"
-        assert capture.comments == [said]
+        assert capture.passes.comments == [said]
     assert module.without_secrets("RSA Session-ID:ab Master-Key:" + "01" * 24) == (
         "RSA Session-ID:ab Master-Key:[redacted]"
     )

@@ -46,7 +46,7 @@ def test_alerts(tmp_path: Path) -> None:
     assert "; TLS 1.3 offered, server name" in row["detail"]
     capture = amqpsniff.open(path)
     capture.table("connections")
-    (one,) = capture.encrypted
+    (one,) = capture.passes.encrypted
     assert (one["version"], one["cipher"], one["version_offered"]) == (None, None, "TLS 1.3")
     assert "TLS_AES_256_GCM_SHA384" in one["ciphers_offered"]
     assert not any(name.startswith("0x") for name in one["ciphers_offered"])

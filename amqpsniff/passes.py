@@ -1,0 +1,472 @@
+"""Passes over captures: each reads the input from its beginning through a pipeline of its own.
+
+`amqpsniff.reader.Capture` is made of them, and commands use them directly: rows in pieces while a
+capture is still written, several tables at once, what the files say of themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
+
+from amqpsniff.errors import UsageError, read_twice
+from amqpsniff.findings import Finding
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.plan import Plan
+from amqpsniff.tls.secrets import without_secrets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from typing_extensions import Unpack
+
+    from amqpsniff.analysis.client_names import ClientNames
+    from amqpsniff.analysis.frame_bytes import FrameBytes
+    from amqpsniff.analysis.selection import Filters, PartFilters, RowFilter, Selection
+    from amqpsniff.analysis.summary import Summary
+    from amqpsniff.analysis.timeline import Entry
+    from amqpsniff.analysis.trace import Tracer, Wanted
+    from amqpsniff.capture import CaptureSet
+    from amqpsniff.compare import CaptureProfile
+    from amqpsniff.report.capture_page import CapturePage
+    from amqpsniff.session.census import Census
+    from amqpsniff.tcp.partition import Partition
+
+MAX_FILTERED_FRAMES = 8_192
+"""Frames from the beginning of a timeline that are chosen one by one: to import Arrow's functions,
+which are faster then, takes 25 ms longer."""
+
+CENSUS = "census"
+"""A table without columns: what a selection for a census chooses."""
+
+MAX_RECORDS = 512
+"""Rows of `connections` and `channels` after which they are given out: some 2 kB each."""
+
+FINDINGS_PER_BATCH = 4_096
+"""Rows of `findings` in a batch, at most: some 3 MB."""
+
+
+def counted(part: Filters, limit: int | None = None) -> Selection:
+    """A selection for what counts: it has no `where`, and `limit` leaves out no traffic."""
+    from amqpsniff.analysis.selection import selection
+
+    chosen = replace(selection(part, limit), limit=None)
+    if chosen.where is not None:
+        raise UsageError("`where` chooses rows of a table; a summary has none", "where")
+    return chosen
+
+
+class Passes:
+    """Passes over captures that are read as one, in the order of time.
+
+    Attributes:
+        names: The captures, as they were found; empty once they are closed.
+        once: Those among them that can be read only once: standard input, pipes.
+        options: How they are decoded.
+        totals: Counts of the last pass, growing while it goes on.
+        outcomes, replies: Times of the last pass with a census, see `count`.
+        encrypted: The TLS conversations of the last pass, a mapping for each.
+        comments: Comments of the captures' sections, once the last pass is over.
+        link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
+        early: True while replies and outcomes of the rows just given may still come: while
+            standard input has no more for now, the rows of what came so far are given.
+        found: Findings of the last pass, once it is over; all of them when `messages` or
+            `findings` were among its tables.
+        finished: True once the last pass has read everything.
+        begun: Number of passes so far.
+    """
+
+    def __init__(
+        self, paths: Iterable[str | os.PathLike[str] | IO[bytes]], options: Options
+    ) -> None:
+        from amqpsniff.capture import OpenFiles, expand, is_regular
+
+        self._files = OpenFiles()
+        self.names = expand(paths, self._files)
+        self.once = [
+            name for name in self.names if name not in self._files and not is_regular(name)
+        ]
+        self.options = options
+        self.totals = Totals()
+        self.outcomes: dict[str, tuple[int, Any]] = {}
+        self.replies: dict[str, Any] = {}
+        self.encrypted: list[dict[str, Any]] = []
+        self.link_types: list[int] = []
+        self.comments: list[str] = []
+        self.early = False
+        self.found: list[Finding] = []
+        self.finished = False
+        self.begun = 0
+
+    def packets(self) -> CaptureSet:
+        """A reading of the packets, in batches."""
+        from amqpsniff.capture import CaptureSet
+
+        opener = self._files.open if self._files else None
+        return CaptureSet(self.names, reader=self.options.reader, opener=opener)
+
+    def check_read_again(self, what: str) -> None:
+        """Raise UsageError for `what` reads the input once more, if it can be read only once."""
+        if self.once:
+            raise read_twice(what, self.once[0])
+
+    def tables(
+        self,
+        *tables: str,
+        encoded: bool = False,
+        columns: Mapping[str, Collection[str]] | None = None,
+        census: Census | None = None,
+        share: Partition | None = None,
+        options: Options | None = None,
+        on_connection_end: Callable[[Any], None] | None = None,
+        on_stream: Callable[[Any], None] | None = None,
+        on_silence: Callable[[Any], None] | None = None,
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Record batches of several tables in one pass, as (table, batch); findings come last.
+
+        `columns` names the columns that are wanted, by table; else as `Capture.batches`. A `census`
+        counts on the way, and `outcomes` and `replies` are there afterwards, as with `count`. With
+        a `share` only its conversations are followed. `options` are those of this pass; None for
+        those of the capture. `on_connection_end` is called with each connection that is over,
+        `on_stream` with the bytes that are decoded, `on_silence` with each silence, see
+        `amqpsniff.plan.Plan`.
+        """
+        from amqpsniff.tables.batches import Maker
+
+        makers = [
+            Maker(table, encoded=encoded, columns=(columns or {}).get(table))
+            for table in dict.fromkeys(tables)
+        ]
+        more = {
+            "on_connection_end": on_connection_end,
+            "on_stream": on_stream,
+            "on_silence": on_silence,
+        }
+        return self._pass(makers, census, share, options, **more)
+
+    def row_filters(self, part: Selection, *tables: str) -> list[RowFilter]:
+        """What chooses rows of each table, after a first reading of the input where one is needed.
+
+        Raises UsageError where the input would have to be read twice and cannot be.
+        """
+        from amqpsniff.analysis.selection import RowFilter
+
+        part = self.chosen(part, *tables)
+        return [RowFilter(part, table, self.started) for table in tables]
+
+    def chosen(self, part: Selection, *tables: str) -> Selection:
+        """The selection with what a first reading of the input finds, where these tables need it.
+
+        A table of any other name has no columns: only connections are chosen then.
+        """
+        finder = part.first_reading(tables, self.started)
+        if finder is None or part.found is not None:
+            return part
+        if self.once:
+            part.check_read_once(tables, self.once[0])
+            return part
+        for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
+            finder.add(table, batch)
+        return finder.found()
+
+    def selected(
+        self, part: Selection, *, columns: Mapping[str, Collection[str] | None], **more: Any
+    ) -> Iterator[tuple[str, Any]]:
+        """Batches of tables, given with the columns that are needed or None, as far as wanted."""
+        filters = dict(zip(columns, self.row_filters(part, *columns), strict=True))
+        needed = {table: filters[table].needed(names) for table, names in columns.items()}
+        for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
+            yield table, filters[table].of(batch)
+
+    def count(self, census: Census) -> Iterator[int]:
+        """Read everything once for a census; gives the number of packets now and then.
+
+        Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
+        `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
+        """
+        yield from self.read(Plan((), census=census))
+
+    def read(
+        self,
+        plan: Plan,
+        take: Callable[..., None] | None = None,
+        record: Callable[[Any], None] | None = None,
+        options: Options | None = None,
+    ) -> Iterator[int]:
+        """One reading of the input without Arrow; gives the number of packets now and then.
+
+        `take` is called with each of what `Pipeline.take` gives, `record` with what
+        `Pipeline.records` does.
+        """
+        pipeline = self._pipeline(plan, options)
+        with self.packets() as packets:
+            for _ in run(packets, pipeline):
+                if record is not None and pipeline.tracker.rows >= MAX_RECORDS:
+                    record(pipeline.records())
+                for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
+                    if take is not None:
+                        take(*taken)
+                yield self.totals.packets
+            if record is not None:
+                record(pipeline.records())
+            self._finish(packets, pipeline.findings(packets.findings))
+        if plan.census is not None:
+            self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
+
+    def span(self, part: Selection) -> Callable[[], tuple[int | None, int | None]] | None:
+        """Gives the time that a selection chooses, once a packet was read; None for all of it."""
+        if part.from_ is None and part.to is None:
+            return None
+        return lambda: part.span(self.started)
+
+    def started(self) -> int | None:
+        """The time of the first packet of this pass; None while there was none."""
+        return self.totals.span[0]
+
+    def timeline_pieces(
+        self,
+        part: Selection,
+        *,
+        frames: bool = False,
+        columns: tuple[str, ...] | None = None,
+        clients: ClientNames | None = None,
+    ) -> Iterator[Iterable[Entry]]:
+        """The entries of `Capture.timeline` in pieces, each as soon as its rows are there.
+
+        So a capture can be shown while it is still written. `columns` are those of messages that
+        entries carry; None for those of `amqpsniff.analysis.one_line.LINE_COLUMNS`. `clients`
+        learns from the frames what clients are called.
+        """
+        from amqpsniff.analysis.conversation import without_folded
+        from amqpsniff.analysis.one_line import LINE_COLUMNS
+        from amqpsniff.analysis.timeline import CONTENT_METHODS, FOLDED, Timeline
+
+        (wanted,) = self.row_filters(part, "frames")
+        timeline = Timeline(frozenset() if frames else CONTENT_METHODS, columns or LINE_COLUMNS)
+        everything = not (frames or part.chooses() or part.limit is not None)
+        seen = 0
+        for table, batch in self.tables("frames", "messages", encoded=True):
+            if table == "frames" and clients is not None:
+                clients.add(batch)
+            if table == "messages":
+                yield timeline.messages(batch)
+            else:
+                seen += batch.num_rows
+                if everything and seen <= MAX_FILTERED_FRAMES:
+                    timeline.frames(batch, early=self.early, without=FOLDED)
+                else:
+                    kept = wanted.of(batch if frames else without_folded(batch))
+                    timeline.frames(kept, early=self.early)
+                yield timeline.ready()
+            if wanted.done and timeline.settled:
+                break
+        yield timeline.ready(last=True)
+
+    def frames_with_bytes(
+        self, part: Selection, clients: ClientNames
+    ) -> Iterator[tuple[Entry, FrameBytes]]:
+        """Frames in the order of time, each with a `FrameBytes` that can find its bytes now.
+
+        `clients` learns from the frames what clients are called.
+        """
+        from amqpsniff.analysis.frame_bytes import FrameBytes
+        from amqpsniff.analysis.timeline import Timeline
+
+        (wanted,) = self.row_filters(part, "frames")
+        timeline = Timeline(frozenset(), ())
+        kept = FrameBytes()
+        pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
+        for batch in self._frames_at_once(pipeline):
+            clients.add(batch)
+            timeline.frames(wanted.of(batch), early=True)
+            yield from ((entry, kept) for entry in timeline.ready())
+            if wanted.done:
+                return
+
+    def _frames_at_once(self, pipeline: Pipeline) -> Iterator[Any]:
+        """Batches of frames as soon as they are decoded, which is before replies are known."""
+        from amqpsniff.tables.batches import Maker
+
+        maker = Maker("frames", encoded=True)
+        with self.packets() as packets:
+            for _ in run(packets, pipeline):
+                yield from map(maker.make, pipeline.rest())
+            self._finish(packets, pipeline.findings())
+
+    def tracer(self, wanted: Wanted) -> Tracer:
+        """The rows that `trace` puts together, as an Arrow table too, and the clients' names."""
+        from amqpsniff.analysis.trace import Tracer
+        from amqpsniff.packs import COLUMNS
+        from amqpsniff.tables.schema import MESSAGES
+
+        part = self.chosen(wanted.part, "messages")
+        tracer = Tracer(replace(wanted, part=part), self.started)
+        options = replace(self.options, body_sha256=True)
+        columns = {
+            "messages": {*MESSAGES.names, *COLUMNS, *tracer.columns},
+            "connections": {"connection_id", "connection_name"},
+        }
+        for table, batch in self.tables(*columns, encoded=True, columns=columns, options=options):
+            if table == "messages":
+                tracer.add(batch)
+            else:
+                tracer.clients.learn(batch.to_pylist())
+        return tracer
+
+    def profile(self) -> CaptureProfile:
+        """All that `diff` needs of this capture, from one pass."""
+        from amqpsniff.compare.profile import COLUMNS, TABLES, CaptureProfile
+        from amqpsniff.session.census import Census
+
+        census, made = Census(), CaptureProfile(self.names)
+        for table, batch in self.tables(*TABLES, encoded=True, columns=COLUMNS, census=census):
+            made.add(table, batch)
+        made.finish(self.totals, census.facts(), self.outcomes, self.replies, self.found)
+        return made
+
+    def report_page(
+        self,
+        connections: Sequence[str] = (),
+        title: str | None = None,
+        *,
+        only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
+        **part: Unpack[PartFilters],
+    ) -> CapturePage:
+        """The page of `report` without conversations, which `read_sequences` adds."""
+        from amqpsniff import __version__
+        from amqpsniff.analysis.diagnosis import Wanted
+        from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
+        from amqpsniff.report.capture_page import CapturePage
+        from amqpsniff.report.page import begin_bundle
+        from amqpsniff.session.census import Census
+
+        begin_bundle()
+        chosen = self.chosen(counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
+        data = ReportData(chosen, connections, self.started, Wanted(only, ignore, severity))
+        wanted = chosen.matches_connection()
+        census = Census(1, None, wanted, self.span(chosen))
+        more: Any = {"census": census, "on_connection_end": data.introductions.add}
+        if chosen.chooses():
+            columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
+            for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, **more):
+                data.add(table, batch)
+        else:  # without Arrow, see `diagnose`
+            plan = Plan(frozenset(COLUMNS), **more)
+            deque(self.read(plan, data.add_rows, data.add_records), 0)
+        summary = self.summary(census, chosen, TOP, ())  # of findings the page has its own
+        data.finish(summary, self.totals, self.found)
+        secrets = self.options.show_secrets
+        return CapturePage(data, title, version=__version__, show_secrets=secrets)
+
+    def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
+        """Add conversations to a page, with `body_limit` bytes of each body.
+
+        Nothing is added if the input can be read only once.
+        """
+        sequences = None if self.once else page.sequences(body_limit)
+        if sequences is not None:
+            columns = sequences.columns
+            plan = Plan(tuple(columns), columns, share=sequences.share)
+            options = replace(self.options, bodies=body_limit > 0)
+            deque(self.read(plan, sequences.add_rows, options=options), 0)
+            page.show(sequences)
+
+    def summary(
+        self, census: Census, part: Selection, top: int, findings: Sequence[Finding] | None = None
+    ) -> Summary:
+        """The summary of the pass that is over.
+
+        `findings` replace those of the pass.
+        """
+        from amqpsniff.analysis.summary import summary
+
+        return summary(
+            census.facts(),
+            self.totals,
+            captures=self.names,
+            comments=self.comments,
+            tls=self.encrypted,
+            outcomes=self.outcomes,
+            replies=self.replies,
+            findings=self.found if findings is None else findings,
+            part=part.chooses(),
+            zone=part.tz,
+            top=top,
+        )
+
+    def _finish(self, packets: CaptureSet, findings: Iterable[Finding]) -> None:
+        """Keep the findings, and what the files say of themselves: comments may be key logs."""
+        self.found = [*packets.findings, *findings]
+        self.finished = True
+        hide = str if self.options.show_secrets else without_secrets
+        self.comments = [hide(comment) for comment in packets.comments]
+        self.link_types = packets.link_types
+
+    def _pipeline(self, plan: Plan, options: Options | None = None) -> Pipeline:
+        """A new pipeline for another reading of the input."""
+        if not self.names:
+            raise UsageError("this capture is closed")
+        if self.begun and self.once:
+            raise UsageError(f"{self.once[0]} can be read only once; save it to a file first")
+        self.begun += 1
+        self.finished = False
+        pipeline = Pipeline(options or self.options, plan)
+        self.totals = pipeline.totals
+        self.encrypted = pipeline.encrypted
+        return pipeline
+
+    def _pass(
+        self,
+        makers: list[Any],
+        census: Census | None = None,
+        share: Partition | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> Iterator[tuple[str, Any]]:
+        """One reading of the input through a new pipeline."""
+        from amqpsniff.tables.batches import plan_for
+
+        plan = plan_for(makers, census=census, share=share, **more)
+        pipeline = self._pipeline(plan, options)
+        with self.packets() as packets:
+            for batch, _ in run(packets, pipeline):
+                if pipeline.tracker.rows >= MAX_RECORDS:
+                    yield from _recorded(makers, pipeline)
+                if pipeline.ready:
+                    yield from _made(makers, pipeline.settled())
+                elif batch is not None and self.once and packets.at_rest():
+                    self.early = True
+                    yield from _made(makers, pipeline.rest())
+                    self.early = False
+            yield from _made(makers, pipeline.rest())
+            yield from _recorded(makers, pipeline)
+            self._finish(packets, pipeline.findings(packets.findings))
+        if census is not None:
+            self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
+        for maker in makers:
+            if maker.table == "findings":
+                for first in range(0, max(len(self.found), 1), FINDINGS_PER_BATCH):
+                    yield maker.table, maker.make(self.found[first : first + FINDINGS_PER_BATCH])
+
+
+def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for taken in batches:
+        for maker in makers:
+            if maker.table in ("frames", "messages"):
+                batch = maker.make(taken)
+                if batch.num_rows:
+                    yield maker.table, batch
+                del batch
+        del taken  # nothing of a batch is kept while the next is made
+
+
+def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
+    records = pipeline.records()
+    for maker in makers:
+        if records.get(maker.table):
+            yield maker.table, maker.make(records[maker.table])
