@@ -401,7 +401,7 @@ class Batch:
                 result = TaskResult.from_bytes(self.folder.read(name))
             except (ValueError, KeyError, TypeError):
                 continue
-            if result.lost or (result.witnessed and result.seed != self._seed):
+            if result.lost or (result.event_logs and result.seed != self._seed):
                 continue  # a file that comes back is read again
             if not there.issuperset(result.names):
                 continue
@@ -516,7 +516,7 @@ class Batch:
     def _kept(self) -> set[str]:
         """Files of the folder beside the tables that the next run needs."""
         kept = {result.place for result in self.results}
-        kept |= {one.name for result in self.results for one in result.witnessed}
+        kept |= {one.name for result in self.results for one in result.event_logs}
         if self.links:
             kept |= {name for result in self.results for name in result.files.get("messages", ())}
             kept |= {STATE, *map(links_name, self._linked.digests)}

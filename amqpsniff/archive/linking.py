@@ -1,7 +1,7 @@
 """Messages linked across the tasks of an archive.
 
 A task writes its messages without links, with the ordinal of each, and beside them what links need
-to know of them (`LinkablesFile`). `link_all` goes over that of all tasks in the order of time, as
+to know of them (`LinkLogFile`). `link_all` goes over that of all tasks in the order of time, as
 one reader does, and leaves a file of links for each task; `join` brings those of one task and its
 messages together, some rows at a time, wherever there is a core. Nothing is held but what a linker
 remembers and about a row group of each task whose time it is.
@@ -25,7 +25,7 @@ from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
 from .encoding import numbers
 from .filesystem import Folder
-from .ordered_merge import Sighted, WitnessFile, in_order, number_columns, ordinals
+from .ordered_merge import EventLogFile, WrittenLog, in_order, number_columns, ordinals
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ GROUP_ROWS = 32_768
 DIGEST_DIGITS = 8
 
 
-class LinkablesFile(WitnessFile):
+class LinkLogFile(EventLogFile):
     """A file of what links need to know."""
 
     log: LinkLog
@@ -93,7 +93,7 @@ def known_links(folder: Folder, of: str) -> Linked | None:
 
 
 def link_all(
-    files: Mapping[str, Sighted], folder: Folder, captures: Iterable[str], of: str
+    files: Mapping[str, WrittenLog], folder: Folder, captures: Iterable[str], of: str
 ) -> Linked:
     """Link the messages of all tasks; `files` has by key what they have written down."""
     folder.delete(STATE)
@@ -101,10 +101,10 @@ def link_all(
     keys = list(files)
     writers: dict[int, LinksFile] = {}
     left = {task: one.rows for task, one in enumerate(files.values())}
-    relinking = DistributedLinker()
+    linker = DistributedLinker()
     for table in in_order([*files.values()], folder.open, captures, LOG_NUMBERS):
-        relinking.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
-        for task, rows in _by_task(relinking).items():
+        linker.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
+        for task, rows in _by_task(linker).items():
             if task not in writers:
                 writers[task] = LinksFile(folder, keys[task])
             writers[task].add(rows)
@@ -112,7 +112,7 @@ def link_all(
             left[task] -= count
             if not left[task] and task in writers:
                 linked.digests[keys[task]] = writers.pop(task).close()
-    linked.hits = relinking.hits
+    linked.hits = linker.hits
     folder.write(STATE, json.dumps(asdict(linked)).encode())
     return linked
 
@@ -123,17 +123,17 @@ def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
     return {one["values"]: one["counts"] for one in counted}
 
 
-def _by_task(relinking: DistributedLinker) -> dict[int, pa.Table]:
+def _by_task(linker: DistributedLinker) -> dict[int, pa.Table]:
     """The links that were found, by task."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = relinking.rows
+    rows = linker.rows
     if not rows:
         return {}
     columns = {}
     for name in FOUND:
-        storage = bytearray(memoryview(relinking.columns[name].storage)[: 8 * rows])
+        storage = bytearray(memoryview(linker.columns[name].storage)[: 8 * rows])
         columns[name] = integer_array(storage, rows)
     tasks = columns.pop("task")
     table = pa.table(columns)

@@ -15,7 +15,7 @@ from amqpsniff.session.rules.registry import judge_together
 from amqpsniff.session.rules.shared_state import of_messages
 
 from .filesystem import Folder
-from .sightings import review_sightings
+from .message_logs import replay_messages
 from .surveys import Surveyed
 from .task_io import TaskResult
 
@@ -59,10 +59,10 @@ def merge_findings(
         one.cause_code = one.cause_packet_number = None
         log.add(one)
     del found
-    sighted = [result.sighted for result in results if result.sighted is not None]
+    written = [result.sighted for result in results if result.sighted is not None]
     captures = sorted(one.path for one in files)
-    review = review_sightings(sighted, folder.open, captures, log)
-    records.forget(of_messages(review.recent_publishes, review.requeues))
+    replay = replay_messages(written, folder.open, captures, log)
+    records.forget(of_messages(replay.recent_publishes, replay.requeues))
     ends = [(one.last_ns, one.path) for one in files if one.last_ns is not None]
     judge_together(records, log, max(ends)[0] if ends else None)
     log.add_limits(records.limits, max(ends)[1] if ends else None)

@@ -28,7 +28,7 @@ RISING = ("number", "seen_number", "message", "packet_number", "ts_ns", "seen_ns
 
 
 @dataclass
-class Sighted:
+class WrittenLog:
     """A file that a task has written, its number of rows, when the first one was, and the captures
     that numbers in it stand for.
     """
@@ -39,11 +39,11 @@ class Sighted:
     captures: list[str]
 
 
-class WitnessFile(contextlib.ExitStack):
+class EventLogFile(contextlib.ExitStack):
     """Writes what a task sees to a file of a folder, if it is anything; a context manager.
 
     `log` of a subclass is what the task is to be given.
-    `columns` makes the columns of a row group, of which `unlike` hardly ever repeat. `sighted` says
+    `columns` makes the columns of a row group, of which `unlike` hardly ever repeat. `written` says
     at the end what there is, None for nothing.
     """
 
@@ -57,29 +57,29 @@ class WitnessFile(contextlib.ExitStack):
         unlike: Sequence[str],
     ) -> None:
         super().__init__()
-        self.sighted: Sighted | None = None
+        self.written: WrittenLog | None = None
         self._folder = folder
         self._name = name
         self._columns = columns
         self._unlike = {*unlike, *RISING}
         self._writer: Any = None
 
-    def add(self, witness: EventLog) -> None:
+    def add(self, events: EventLog) -> None:
         """Write what is in the columns."""
         import pyarrow as pa
 
-        columns = self._columns(witness)
+        columns = self._columns(events)
         batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         if self._writer is None:
             sink = self.enter_context(self._folder.create(self._name))
-            self.sighted = Sighted(
-                self._name, 0, batch.column("ts_ns")[0].as_py(), witness.captures
+            self.written = WrittenLog(
+                self._name, 0, batch.column("ts_ns")[0].as_py(), events.captures
             )
             self._writer = self._open(sink, batch.schema)
             self.callback(self._writer.close)
         self._writer.write_batch(batch)
-        assert self.sighted is not None
-        self.sighted.rows += batch.num_rows
+        assert self.written is not None
+        self.written.rows += batch.num_rows
 
     def _open(self, sink: Any, schema: pa.Schema) -> Any:
         from pyarrow import parquet
@@ -96,11 +96,9 @@ class WitnessFile(contextlib.ExitStack):
         )
 
 
-def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
+def number_columns(events: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
     """When each row was, and further columns of integers, as they are: not copied."""
-    return {
-        name: integers(getattr(witness, name).storage, witness.rows) for name in [*ORDER, *names]
-    }
+    return {name: integers(getattr(events, name).storage, events.rows) for name in [*ORDER, *names]}
 
 
 def ordinals(first: int, count: int) -> pa.Array:
@@ -117,7 +115,7 @@ class _Lane:
     def __init__(
         self,
         task: int,
-        sighted: Sighted,
+        written: WrittenLog,
         open_file: Open,
         ranks: Mapping[str, int],
         names: Sequence[str],
@@ -126,11 +124,11 @@ class _Lane:
         from pyarrow import parquet
 
         self._task = task
-        self._ranks = pa.array([*(ranks.get(one, -1) for one in sighted.captures), -1], pa.int64())
+        self._ranks = pa.array([*(ranks.get(one, -1) for one in written.captures), -1], pa.int64())
         self._names = [*ORDER, *names]
-        self._left = sighted.rows
+        self._left = written.rows
         self._rows = 0
-        self._file = parquet.ParquetFile(open_file(sighted.name))
+        self._file = parquet.ParquetFile(open_file(written.name))
         self._groups = iter(range(self._file.num_row_groups))
         self.held = self._load()
 
@@ -183,18 +181,18 @@ class _Lane:
 
 
 def in_order(
-    sighted: Sequence[Sighted], open_file: Open, captures: Iterable[str], names: Sequence[str]
+    written: Sequence[WrittenLog], open_file: Open, captures: Iterable[str], names: Sequence[str]
 ) -> Iterator[pa.Table]:
     """The rows of all files in the order of time, some at a time, with columns `task` and `row`.
 
-    `names` are columns of integers that are wanted beside. `task` is the place in `sighted`.
+    `names` are columns of integers that are wanted beside. `task` is the place in `written`.
     `captures` are all names, in the order that breaks ties.
     """
     import pyarrow as pa
 
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(captures))}
-    places = sorted(range(len(sighted)), key=lambda at: sighted[at].first_ns)
-    waiting = deque((at, sighted[at]) for at in places)
+    places = sorted(range(len(written)), key=lambda at: written[at].first_ns)
+    waiting = deque((at, written[at]) for at in places)
     lanes: list[_Lane] = []
     while waiting or lanes:
         limit = min((lane.last_ns for lane in lanes if lane.more), default=None)

@@ -23,11 +23,11 @@ from amqpsniff.session.event_log import ROWS
 from .dealing import Deal, Dealt, Objects, Parts
 from .encoding import pack, unpack
 from .filesystem import Folder, Opener
-from .linking import UNLINKED, LinkablesFile, with_ordinals
-from .ordered_merge import Sighted
+from .linking import UNLINKED, LinkLogFile, with_ordinals
+from .message_logs import MessageLogFile
+from .ordered_merge import WrittenLog
 from .plan import Task
 from .prefetch import prefetched
-from .sightings import SightingsFile
 from .task import TaskRun
 
 RESULTS = "_work/tasks"
@@ -113,8 +113,8 @@ class TaskResult:
     found: list[Finding] = field(default_factory=list)
     lost: list[Finding] = field(default_factory=list)
     records: Records = field(default_factory=Records)
-    sighted: Sighted | None = None
-    linkable: Sighted | None = None
+    sighted: WrittenLog | None = None
+    linkable: WrittenLog | None = None
     dealt_bytes: int = 0
     written_bytes: int = 0
 
@@ -122,10 +122,10 @@ class TaskResult:
     def names(self) -> list[str]:
         """Its files; the result counts if all are there."""
         rows = [name for names in self.files.values() for name in names]
-        return rows + [one.name for one in self.witnessed]
+        return rows + [one.name for one in self.event_logs]
 
     @property
-    def witnessed(self) -> list[Sighted]:
+    def event_logs(self) -> list[WrittenLog]:
         """Its files for the stages that bring tasks together."""
         return [one for one in (self.sighted, self.linkable) if one is not None]
 
@@ -159,7 +159,7 @@ class TaskResult:
         """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
         facts = unpack(octets, "found", "lost")
         for name in ("sighted", "linkable"):
-            facts[name] = facts[name] and Sighted(*facts[name])
+            facts[name] = facts[name] and WrittenLog(*facts[name])
         facts["records"] = Records.of(facts["records"])
         return cls(**facts)
 
@@ -209,9 +209,9 @@ def carry_out(spec: TaskSpec) -> Done:
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
     seen = linkables = None
     if "findings" in spec.tables:
-        seen = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
+        seen = MessageLogFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
     if spec.links:
-        linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
+        linkables = LinkLogFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
         opener=spec.opener,
@@ -242,8 +242,8 @@ def carry_out(spec: TaskSpec) -> Done:
         return Done("", b"", run.lost, dealt)
     result = TaskResult.of(spec.key, run)
     result.base, result.seed = spec.base, spec.seed
-    result.sighted = seen.sighted if seen else None
-    result.linkable = linkables.sighted if linkables else None
+    result.sighted = seen.written if seen else None
+    result.linkable = linkables.written if linkables else None
     result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
     result.dealt_bytes = spec.parts.octets if spec.parts else 0
     octets = result.to_bytes()

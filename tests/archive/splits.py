@@ -15,7 +15,7 @@ import pyarrow as pa
 from amqpsniff.archive import TaskRun, make_plan, survey
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.merging import merge_findings
-from amqpsniff.archive.sightings import SightingsFile
+from amqpsniff.archive.message_logs import MessageLogFile
 from amqpsniff.archive.task_io import TaskResult
 from amqpsniff.capture import CaptureSet, read
 from amqpsniff.options import Options
@@ -166,13 +166,13 @@ def by_tasks(
     with tempfile.TemporaryDirectory() as scratch:
         folder = Folder(scratch)
         for number, task in enumerate(plan.tasks):
-            with SightingsFile(folder, f"{number}.parquet", 1) as file:
+            with MessageLogFile(folder, f"{number}.parquet", 1) as file:
                 file.log.most = MAX_SIGHTINGS
                 run = TaskRun(task, options, tables, sightings=file.log)
                 for table, batch in run.batches():
                     made[table] += rows_of(pa.Table.from_batches([batch]))
             result = TaskResult.of("", run)
-            result.sighted = file.sighted
+            result.sighted = file.written
             results.append(TaskResult.from_bytes(result.to_bytes()))  # as workers hand it over
         found = merge_findings(results, plan.files, folder)
     if "findings" in tables:

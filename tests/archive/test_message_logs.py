@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from amqpsniff.archive.filesystem import Folder
-from amqpsniff.archive.ordered_merge import Sighted, in_order
-from amqpsniff.archive.sightings import SightingsFile
+from amqpsniff.archive.message_logs import MessageLogFile
+from amqpsniff.archive.ordered_merge import WrittenLog, in_order
 from amqpsniff.session.codes import SERVER
 from amqpsniff.session.entities import Channel, ChannelSlot, Session
 from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, LOST, NAMED, NUMBERS, PUBLISH
@@ -27,19 +27,19 @@ Key = tuple[int, int, int]
 """When something was: time, index of the capture, packet."""
 
 
-def _write(folder: Folder, name: str, keys: list[Key]) -> Sighted:
+def _write(folder: Folder, name: str, keys: list[Key]) -> WrittenLog:
     """A task that sees something at these times."""
     peer = SimpleNamespace(began=True, name=lambda: ("1", "c:1", "s:2"))
     channel = Channel(Session(peer, CAPTURES[0], 0), ChannelSlot(1), CAPTURES[0], True)
-    with SightingsFile(folder, name, 5) as file:
+    with MessageLogFile(folder, name, 5) as file:
         file.log.most = MAX
         for ts_ns, capture, number in keys:
             file.log.at(CAPTURES[capture], number, ts_ns)
             file.log.note(COUNTED, channel, 5, 0, number, ts_ns, None, None)
         file.log.finish()
-    assert file.sighted is not None
-    assert file.sighted.rows == len(keys)
-    return file.sighted
+    assert file.written is not None
+    assert file.written.rows == len(keys)
+    return file.written
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -55,9 +55,9 @@ def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: i
             for _ in range(chance.randint(1, 60))
         }
         tasks.append(sorted(drawn))
-    sighted = [_write(folder, f"{at}.parquet", keys) for at, keys in enumerate(tasks)]
+    written = [_write(folder, f"{at}.parquet", keys) for at, keys in enumerate(tasks)]
     together = []
-    for table in in_order(sighted, folder.open, CAPTURES, NUMBERS):
+    for table in in_order(written, folder.open, CAPTURES, NUMBERS):
         rows = [table[name].to_pylist() for name in ("ts_ns", "capture", "number")]
         together += zip(*rows, strict=True)
         assert table.num_rows <= 60 * len(tasks)
@@ -65,25 +65,25 @@ def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: i
 
 
 def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
-    with SightingsFile(Folder(str(tmp_path)), "none.parquet", 5) as file:
+    with MessageLogFile(Folder(str(tmp_path)), "none.parquet", 5) as file:
         file.log.finish()
-    assert file.sighted is None
+    assert file.written is None
     assert not list(tmp_path.iterdir())
     assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, NUMBERS))
 
 
-def _feed(review: MessageReplay, *rows: dict[str, int]) -> None:
+def _feed(replay: MessageReplay, *rows: dict[str, int]) -> None:
     columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in COLUMNS}
-    review.feed(columns, len(rows))
+    replay.feed(columns, len(rows))
 
 
 def test_publishes_that_are_forgotten_are_counted() -> None:
     def told(publishes: int) -> tuple[int, dict[str, int]]:
-        review = MessageReplay()
+        replay = MessageReplay()
         numbers = range(publishes)
-        _feed(review, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
-        _feed(review, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
-        return len(review.seen), of_messages(review.recent_publishes, review.requeues)
+        _feed(replay, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
+        _feed(replay, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
+        return len(replay.seen), of_messages(replay.recent_publishes, replay.requeues)
 
     assert told(MAX_PUBLISHES) == (1, {})
     assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})
@@ -94,24 +94,24 @@ def test_what_a_broker_said_of_a_publish_may_be_missing(
     task: int, connection: int, repeats: int
 ) -> None:
     """On the connection of the first publish, whatever connection has the second."""
-    review = MessageReplay()
+    replay = MessageReplay()
     first = {"kind": NAMED, "mark": 7, "connection": 4, "channel": 1}
     again = {**first, "connection": 9, "channel": 2, "seen_number": 2}
     lost = {"kind": LOST, "task": task, "connection": connection, "mark": SERVER}
-    _feed(review, first, lost, again)
-    assert sum(one.repeats for one in review.seen.values()) == repeats
-    _feed(review, {**again, "seen_number": 3})
-    assert sum(one.repeats for one in review.seen.values()) == repeats + 1
+    _feed(replay, first, lost, again)
+    assert sum(one.repeats for one in replay.seen.values()) == repeats
+    _feed(replay, {**again, "seen_number": 3})
+    assert sum(one.repeats for one in replay.seen.values()) == repeats + 1
 
 
 def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:
-    review = MessageReplay()
+    replay = MessageReplay()
     for channel, seconds in enumerate((1, 11)):
         _feed(
-            review,
+            replay,
             {"kind": PUBLISH, "channel": 8, "mark": channel},
             {"kind": DELIVER, "channel": channel, "mark": channel, "seen_ns": seconds * SECOND},
         )
-    assert [one.channel for one in review.seen.values()] == [0, 1]
-    _feed(review, *({"kind": CLOSED, "channel": channel} for channel in (0, 1, 8)))
-    assert [one.channel for one in review.seen.values()] == [1]
+    assert [one.channel for one in replay.seen.values()] == [0, 1]
+    _feed(replay, *({"kind": CLOSED, "channel": channel} for channel in (0, 1, 8)))
+    assert [one.channel for one in replay.seen.values()] == [1]

@@ -25,7 +25,7 @@ from amqpsniff.tables.batches import integer_array
 
 from .encoding import numbers
 from .filesystem import Folder
-from .ordered_merge import Open, Sighted, WitnessFile, in_order, number_columns
+from .ordered_merge import EventLogFile, Open, WrittenLog, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ _UNLIKE = ("mark", "route", "message_id")
 _PLACE_TYPES = {"channel_number": "int32"}
 
 
-class SightingsFile(WitnessFile):
+class MessageLogFile(EventLogFile):
     """A file of sightings."""
 
     log: MessageLog
@@ -65,16 +65,16 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     return columns
 
 
-def review_sightings(
-    sighted: Sequence[Sighted], open_file: Open, captures: Iterable[str], log: FindingLog
+def replay_messages(
+    written: Sequence[WrittenLog], open_file: Open, captures: Iterable[str], log: FindingLog
 ) -> MessageReplay:
     """Add to a log what all sightings together show; gives what went over them."""
-    review = MessageReplay()
-    for table in in_order(sighted, open_file, captures, NUMBERS):
-        review.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
-    for found in _worded(review, sighted, open_file):
+    replay = MessageReplay()
+    for table in in_order(written, open_file, captures, NUMBERS):
+        replay.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
+    for found in _worded(replay, written, open_file):
         log.add(found)
-    return review
+    return replay
 
 
 Verdict = tuple[int, ReplayedChannel, int, int, Callable[[dict[str, Any]], str], Finding]
@@ -139,17 +139,17 @@ def _text(octets: bytes) -> str:
     return octets.decode(errors="replace")
 
 
-def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) -> list[Finding]:
-    told = [one for seen in review.seen.values() for one in _verdicts(seen)]
+def _worded(replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open) -> list[Finding]:
+    told = [one for seen in replay.seen.values() for one in _verdicts(seen)]
     told.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
     for _, seen, at, row, _, _ in told:
         rows.setdefault(seen.task, set()).update((at, row, seen.channel))
-    texts = {task: _read_rows(open_file(sighted[task].name), rows[task]) for task in sorted(rows)}
+    texts = {task: _read_rows(open_file(written[task].name), rows[task]) for task in sorted(rows)}
     for _, seen, at, row, word, found in told:
         place = texts[seen.task][seen.channel]
         found.detail = word(texts[seen.task][row])
-        found.capture = sighted[seen.task].captures[texts[seen.task][at]["seen_in"]]
+        found.capture = written[seen.task].captures[texts[seen.task][at]["seen_in"]]
         found.channel = place["channel_number"]
         for name in ("connection_id", "client", "server"):
             setattr(found, name, place[name])
