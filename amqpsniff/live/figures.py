@@ -100,6 +100,15 @@ class Figures:
         """Connections that are open."""
         return len(self._open)
 
+    @property
+    def is_of_part(self) -> bool:
+        """True if it may count a part of the traffic only."""
+        return self.census.is_of_part
+
+    def includes(self, connection: Any, channel: Any, ts_ns: Any) -> bool:
+        """True if rows of a channel and a time are counted; see `Census.includes`."""
+        return self.census.includes(connection, channel, ts_ns)
+
     def look(
         self,
         frames: Any,
