@@ -5,6 +5,7 @@ from amqpsniff.decode.amqp10.performatives cimport Performative
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
+from amqpsniff.session.rules.emitter cimport Emitter
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.tracker cimport Tracker
 
@@ -74,9 +75,8 @@ cdef class Amqp10Tracker:
     cdef public long long links
     cdef public long long link_bytes
     cdef public long long latest_ordinal
-    cdef public long long large
     cdef public long long batch
-    cdef public bint rules_enabled
+    cdef public Emitter emitter
     cdef public bint accounts
     cdef public bint details
     cdef public bint peers
