@@ -100,8 +100,8 @@ CLOSINGS = (
     Kind("disconnect-unclean", "warning", "high",
          "A connection ended without being closed",
          "TCP was ended with FIN or RST, and no connection.close and close-ok went before. The "
-         "detail counts deliveries with automatic acknowledgement, if the last came within a "
-         "second before.",
+         "detail counts deliveries with automatic acknowledgement that were still coming when a "
+         "client ended with RST, as it does that has not read everything.",
          "The detail says which side ended it and what was left open. Most often that side's "
          "process ended. Otherwise heartbeats failed, a side stopped reading, or something between "
          "them cut an idle connection.",

@@ -62,14 +62,18 @@ def got(context: RuleContext) -> None:
 
 def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: str = "") -> None:
     """Report what is read without acknowledging, of a queue that is not private."""
-    lost = context.session.lost_at
-    if not context.session.connection.began or (lost and lost[CLIENT]):
-        return  # the declaration may be missing
-    private = context.memory.get("exclusive", {})
-    if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
+    if may_be_private(context, queue):
         return
     detail = f"{name} of queue '{queue}'{tag}"
     context.report("automatic-acknowledgement", detail, subject=queue)
+
+
+def may_be_private(context: RuleContext, queue: str | None) -> bool:
+    """True if a queue is exclusive to the connection, or that is not known."""
+    lost, private = context.session.lost_at, context.memory.get("exclusive", {})
+    if not context.session.connection.began or (lost and lost[CLIENT]):
+        return True  # the declaration may be missing
+    return not queue or queue.startswith(OF_BROKER) or queue in private or None in private
 
 
 def consumed(context: RuleContext) -> None:

@@ -8,6 +8,7 @@ from amqpsniff.findings.records import NEVER
 from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
+from amqpsniff.session.rules.consuming import may_be_private
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
@@ -22,7 +23,6 @@ from amqpsniff.session.rules.peers import (
     forgotten,
     handshake,
 )
-from amqpsniff.session.rules.rpc import DIRECT
 from amqpsniff.session.rules.shared_state import (
     contribute,
     open_channels,
@@ -122,7 +122,7 @@ def _unclean(context: RuleContext) -> None:
     parts = [f"{who}{_age(context)} ({how}){_last_frames(context)}"]
     if ended_by_server(context):
         context.memory.setdefault("failure", f"the broker ended TCP ({how})")
-    if side == CLIENT:
+    if side == CLIENT and conversation.ended == "rst":
         parts += _lost(context)
     left = _left(context)
     if left:
@@ -182,17 +182,20 @@ def _left(context: RuleContext) -> str:
 
 
 def _lost(context: RuleContext) -> list[str]:
-    """Deliveries with automatic acknowledgement that a client was still getting when it ended."""
+    """Deliveries with automatic acknowledgement that a client was still getting when it ended.
+
+    Its host sends a RST and no FIN where the program left bytes unread (RFC 1122 §4.2.2.13).
+    """
     now_ns, count, last_ns, first_ns = end_ns(context), 0, 0, NEVER
     for channel in open_channels(context.session):
         consumers, times = channel.by_tag.values(), channel.times
-        automatic = all(one.no_ack and one.queue != DIRECT for one in consumers)
+        automatic = all(one.no_ack and not may_be_private(context, one.queue) for one in consumers)
         if consumers and automatic and channel.known and channel.delivered and not times.gets:
             count += channel.delivered
             first_ns = min(first_ns, times.first_delivery_ns)
             last_ns = max(last_ns, times.last_delivery_ns)
-    if now_ns is None or not 0 <= now_ns - last_ns <= UNDER_WAY_NS:
-        return []
+    if now_ns is None or not 0 <= now_ns - last_ns <= min(UNDER_WAY_NS, last_ns - first_ns):
+        return []  # it may have got what it wanted
     words = f"{number_of(count, 'delivery', 'deliveries')} with automatic acknowledgement"
     if now_ns - first_ns <= AT_WORK_NS:
         return [f"up to {words} {'is' if count == 1 else 'are'} lost"]
