@@ -20,6 +20,8 @@ cdef class Connection:
     cdef public tuple sent_secrets
     cdef public int reads_bodies, client_direction, dialect, row_serial, row_code
     cdef public long long frame_max, greeted_ns
+    cdef unsigned int first_mark, second_mark
+    cdef int mark(self, int direction, bytes octets) except? -1
     cpdef tuple name(self)
 
 cdef class Content:
