@@ -216,6 +216,6 @@ TIMING = (
          "The broker takes long to answer",
          "An answer to a declaration, a binding, a consumer or a channel took a second or more.",
          "Look at the cluster's metadata store, and at DNS or the login backend for connections.",
-         "",
-         ("connection-blocked", "path-interrupted")),
+         "A request or an answer that the network lost comes late too.",
+         ("connection-blocked", "path-interrupted", "tcp-retransmissions")),
 )  # fmt: skip

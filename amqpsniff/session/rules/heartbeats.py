@@ -138,7 +138,8 @@ def _judge_unanswered(context: RuleContext) -> None:
     """Report a path on which nothing came back, and in which direction it was cut."""
     found = find_unanswered(context)
     if found is None:
-        return _judge_unarrived(context)
+        _judge_unarrived(context)
+        return
     resent = found.resent
     who, other = SIDES[found.side], SIDES[1 - found.side]
     detail = f"for {duration(found.lasted_ns)} the {who} sent the same bytes again, "

@@ -129,10 +129,14 @@ def _at_two_addresses(behind_ns: int, server_ns: int) -> list[Packet]:
 def test_both_sides_of_a_proxy_with_two_addresses() -> None:
     rows = told_of(_at_two_addresses(0, 0), "proxy-on-both-sides", "publish-repeated")
     assert [row["detail"] for row in rows] == [
-        "10.25.1.1:34298 passes on to 10.25.1.10:5672 what 192.168.25.2:35108 sends to "
-        "192.168.25.1:5680",
-        "10.25.1.1:34310 passes on to 10.25.1.10:5672 what 192.168.25.2:35124 sends to "
-        "192.168.25.1:5680",
+        (
+            "10.25.1.1:34298 passes on to 10.25.1.10:5672 what 192.168.25.2:35108 sends to "
+            "192.168.25.1:5680"
+        ),
+        (
+            "10.25.1.1:34310 passes on to 10.25.1.10:5672 what 192.168.25.2:35124 sends to "
+            "192.168.25.1:5680"
+        ),
     ]
 
 
@@ -149,8 +153,10 @@ def test_packets_that_are_too_large_for_the_path() -> None:
         ("mtu_at_broker", "for 29.5 s 26.1 kB that the client had sent did not reach the broker"),
         (
             "mtu_at_client",
-            "for 29.5 s the client sent the same bytes again, 7 times, in a packet of 1448 bytes: "
-            "it did not reach the broker",
+            (
+                "for 29.5 s the client sent the same bytes again, 7 times, in a packet of 1448 bytes: "
+                "it did not reach the broker"
+            ),
         ),
     ):
         rows = of_capture(CAPTURES / "cases" / f"{name}.pcap.gz")
