@@ -48,10 +48,10 @@ def expand(
     A directory means every file below it whose content is a capture; other files in it are passed
     over, but for captures by their names that are compressed in a way that is not read: those are
     listed like a file that cannot be read. A folder that cannot be looked into is listed by its
-    name, to be reported like a file that cannot be read. A file named, or matched by a pattern, is taken as it is; a pattern means no
-    pipes. A file that is reached twice is listed once, where it came first. Files that are open go
-    into `opened`, by names of their own. Raises CaptureError for a name that is not there, a
-    pattern that matches nothing, and when there is nothing in the end.
+    name, to be reported like a file that cannot be read. A file named, or matched by a pattern, is
+    taken as it is; a pattern means no pipes. A file that is reached twice is listed once, where it
+    came first. Files that are open go into `opened`, by names of their own. Raises CaptureError for
+    a name that is not there, a pattern that matches nothing, and when there is nothing in the end.
     """
     names: dict[object, str] = {}
     given = []

@@ -154,8 +154,8 @@ def test_packets_that_are_too_large_for_the_path() -> None:
         (
             "mtu_at_client",
             (
-                "for 29.5 s the client sent the same bytes again, 7 times, in a packet of 1448 bytes: "
-                "it did not reach the broker"
+                "for 29.5 s the client sent the same bytes again, 7 times, in a packet of 1448 "
+                "bytes: it did not reach the broker"
             ),
         ),
     ):
