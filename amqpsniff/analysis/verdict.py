@@ -46,6 +46,9 @@ _WRONG_KEYS, _INCONCLUSIVE = "tls-keys-wrong", "capture-inconclusive"
 NOT_LOOKED_AT = frozenset((_ENCRYPTED, _WRONG_KEYS, _NOT_DECODED, _INCONCLUSIVE))
 """Findings about traffic that could not be looked at. They count whatever their severity."""
 
+TWICE = "proxy-on-both-sides"
+"""Finding about a connection of which the capture has another side."""
+
 _VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
 """Names and numbers in a detail."""
 _NUMBER = re.compile(r"('[^']*')|\d[\w.,:]*")
@@ -121,7 +124,8 @@ def verdict(
     halves += sum(clients.one_sided(one.connection_id) for one in found[_INCONCLUSIVE])
     unread = {one.connection_id for one in found[_NOT_DECODED]}
     unseen = list(_unseen(found, len(unread), halves, packets, connections))
-    end = [*_more(unseen), *_missing(found, numbers, connections)]
+    twice = {one.connection_id for one in found[TWICE]}
+    end = [*_more(unseen), *_doubled(len(twice)), *_missing(found, numbers, connections)]
     captures = {one.capture for findings in found.values() for one in findings}
     named = len(captures - {None}) > 1
     servers = {one.server for findings in found.values() for one in findings}
@@ -335,6 +339,14 @@ def _unseen(
         yield f"{plural(others, 'connection')} used a protocol version that is not decoded"
     if halves:
         yield f"of {plural(halves, 'connection')} only one direction was captured"
+
+
+def _doubled(twice: int) -> Iterator[str]:
+    """The sentence about connections of which the capture has both sides of a proxy."""
+    if twice:
+        were = "connection was" if twice == 1 else "connections were"
+        sides = "on both sides of a proxy or of address translation"
+        yield f"{count(twice)} {were} captured twice, {sides}: all numbers count them twice."
 
 
 def _missing(codes: Collection[str], numbers: Mapping[str, Any], connections: int) -> Iterator[str]:

@@ -90,6 +90,11 @@ def may_be_wiresharks(octets: bytes) -> bool:
     return any(octets) and advice in ("", _EDITCAP)
 
 
+def is_packed_capture(path: str) -> bool:
+    """True if a file is called a capture and is an archive, or compressed, and so not read."""
+    return "cap" in Path(path).name.lower() and _known(head(path))[1] == _UNPACK
+
+
 def _known(octets: bytes) -> tuple[str, str]:
     """What a file is that begins as one of `_OTHERS`, and what to do; empty for any other."""
     if octets.startswith(b"ustar", _TAR_MAGIC_AT):

@@ -16,7 +16,14 @@ from amqpsniff.capture.file import (
     is_regular,
     open_capture,
 )
-from amqpsniff.capture.formats import MANIFEST, NOTHING, is_remote, missing, shown
+from amqpsniff.capture.formats import (
+    MANIFEST,
+    NOTHING,
+    is_packed_capture,
+    is_remote,
+    missing,
+    shown,
+)
 from amqpsniff.capture.merge import GLANCE_BYTES, CaptureSet
 from amqpsniff.capture.open import OWN, for_tshark
 from amqpsniff.capture.open_files import OpenFiles
@@ -39,11 +46,12 @@ def expand(
     """Names of the captures that files, directories, patterns (`*`, `?`, `[]`, `**`), `-` mean.
 
     A directory means every file below it whose content is a capture; other files in it are passed
-    over. A folder that cannot be looked into is listed by its name, to be reported like a file that
-    cannot be read. A file named, or matched by a pattern, is taken as it is; a pattern means no
-    pipes. A file that is reached twice is listed once, where it came first. Files that are open go
-    into `opened`, by names of their own. Raises CaptureError for a name that is not there, a
-    pattern that matches nothing, and when there is nothing in the end.
+    over, but for captures by their names that are compressed in a way that is not read: those are
+    listed like a file that cannot be read. A folder that cannot be looked into is listed by its
+    name, to be reported like a file that cannot be read. A file named, or matched by a pattern, is
+    taken as it is; a pattern means no pipes. A file that is reached twice is listed once, where it
+    came first. Files that are open go into `opened`, by names of their own. Raises CaptureError for
+    a name that is not there, a pattern that matches nothing, and when there is nothing in the end.
     """
     names: dict[object, str] = {}
     given = []
@@ -122,7 +130,7 @@ def _holds_capture(path: str) -> bool:
     except FileNotFoundError:  # a link to nothing
         return False
     except NotACapture:
-        return for_tshark(path, named=False)
+        return for_tshark(path, named=False) or is_packed_capture(path)
     except (CaptureError, OSError):
         return True
     return True

@@ -33,6 +33,7 @@ from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
+from amqpsniff.decode.state import MARKED_BYTES
 from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_BYTES
 
@@ -47,10 +48,16 @@ _BEFORE = (
     "the broker answers the client's protocol header with the same, and so refuses bytes that came "
     "before it, as a proxy between them sends with the PROXY protocol"
 )
+_UNASKED = (
+    "the broker sent a protocol header before the client's first byte, and so refuses bytes that "
+    "came before that, as a proxy between them sends with the PROXY protocol"
+)
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
+
+_MARKED = cython.declare(cython.longlong, MARKED_BYTES)
 
 # Half-streams of closed conversations kept to be used again: making one, with its buffers, takes
 # longer than all else that a short conversation costs here.
@@ -86,6 +93,7 @@ class Decoder:
     log: FindingLog
     places: list[Any]
     untold: list[Any]
+    marks: cython.bint
     moments = cython.declare(Moments, visibility="public")
 
     def __init__(
@@ -102,6 +110,7 @@ class Decoder:
         moments: Any = None,
     ) -> None:
         self.log = log
+        self.marks = plan.judged
         self.handler = FrameHandler(
             reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, plan
         )
@@ -257,10 +266,19 @@ class Decoder:
             half.ts_ns = ts_ns
             if kind == _GAP:
                 self.framer.gap(half, length)
-            elif source < 0:
+                continue
+            marked: cython.longlong = _MARKED - half.offset if self.marks else 0
+            if marked > 0:
+                marked = min(marked, length)
+            if source < 0:
+                if marked > 0:
+                    half.connection.mark(half.direction, block.bytes_at(start, marked))
                 self.framer.data(half, block, start, start + length)
             else:
-                self.framer.octets(half, batch.extra[source], start, length)
+                octets = batch.extra[source]
+                if marked > 0:
+                    half.connection.mark(half.direction, octets[start : start + marked])
+                self.framer.octets(half, octets, start, length)
         if count > 0 and moments is not None:
             self._note(count - 1, number, ts_ns)
         block.read_from(b"")
@@ -457,6 +475,8 @@ class Decoder:
         is_preamble: cython.bint = client.mode == START and len(client.first_bytes) > 0
         if client.mode == NOT_AMQP or client.mode == UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_bytes))
+        elif refused and conversation.syn_seen and _was_unasked(client, server):
+            self._report("not-amqp", server, _UNASKED, (None, server.number, server.ts_ns))
         elif (
             refused
             and client.connection.asked == _AMQP10_HEADER
@@ -492,3 +512,15 @@ class Decoder:
     def _say_of(self, code: Any, half: Any, detail: Any) -> None:
         """A finding about the first bytes of a side."""
         self._report(code, half, detail, (None, half.first_number, half.first_ns))
+
+
+@cython.cfunc
+def _was_unasked(client: Half, server: Half) -> cython.bint:
+    """True if the server's protocol header came first, and no more than the client's after it."""
+    if server.first_bytes[:4] != b"AMQP" or server.offset != PROTOCOL_HEADER_BYTES:
+        return False
+    if client.connection.conversation.ended is None or client.first_bytes:
+        return False
+    if client.offset == 0:
+        return True
+    return client.offset == PROTOCOL_HEADER_BYTES and 0 < server.ts_ns < client.ts_ns

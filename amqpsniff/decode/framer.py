@@ -63,6 +63,10 @@ from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES
 from amqpsniff.decode.state import TENTATIVE_BYTES
 from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
 
+_IN_FRONT = (
+    ", as RabbitMQ 4, which speaks both, answers bytes before the client's header: a proxy between "
+    "them sends such with the PROXY protocol"
+)
 _alike = lru_cache(16)(bytes)
 """Gives one object for versions that are equal: very many connections ask for one."""
 
@@ -549,6 +553,8 @@ class Framer:
         else:
             asked, offered = _version(connection.asked), _version(version)
             detail = f"the client asked for {asked}, the broker offers {offered}"
+            if version in AMQP10_HEADERS and connection.asked in _DIALECTS:
+                detail += _IN_FRONT
             self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
         dialect: cython.int = _DIALECTS.get(version, 0)
         if version in AMQP10_HEADERS:

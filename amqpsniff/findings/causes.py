@@ -36,6 +36,11 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
                 finding.cause_packet_number = cause.packet_number
 
 
+def is_of_capture(finding: Finding) -> bool:
+    """True if a finding is what a flaw of the capture looks like, and nothing that happened."""
+    return finding.code == "publish-repeated" and finding.cause_code == "proxy-on-both-sides"
+
+
 AFTERMATH_NS = 1_000_000_000
 """Time after the end of a cause in which it still brings about what it did not before."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.amqpsniff.findings.finding import Finding
 
-from .causes import find_causes
+from .causes import find_causes, is_of_capture
 from .records import Records
 
 MAX_FINDINGS = 100_000
@@ -69,7 +69,7 @@ class FindingLog:
         found = [replace(finding) for finding in self._news.values()]
         self._news.clear()
         find_causes(found, islice(reversed(self._findings.values()), MAX_CAUSES))
-        return found
+        return [finding for finding in found if not is_of_capture(finding)]
 
     @cython.ccall
     def add(self, finding: Finding) -> None:
@@ -199,8 +199,8 @@ class FindingLog:
         )
 
     def take(self, others: Iterable[Finding] = ()) -> list[Finding]:
-        """All findings in the order of what they are first seen in, with their causes; the log is
-        empty afterwards.
+        """All findings in the order of what they are first seen in, with their causes, but for what
+        is only of the capture; the log is empty afterwards.
 
         That is the order of time and packets, whenever they became known: what TCP tells of a batch
         of packets comes behind what is decoded of it, so that would depend on how packets came.
@@ -209,6 +209,7 @@ class FindingLog:
         """
         findings = sorted(self._findings.values(), key=_place)
         find_causes(findings, others)
+        findings = [finding for finding in findings if not is_of_capture(finding)]
         if self._unplaced:
             number = sum(finding.count for finding in self._unplaced.values())
             findings += self._unplaced.values()

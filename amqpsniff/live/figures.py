@@ -71,8 +71,7 @@ class Figures:
         wanted: Callable[[str, str, str], bool] | None = None,
     ) -> None:
         self.census = Census(top, channel, wanted)
-        self.consume, self.includes = self.census.consume, self.census.includes
-        self.is_of_part = self.census.is_of_part
+        self.consume = self.census.consume
         self.connections: list[Row] = []
         self.exchanges: list[Row] = []
         self.keys: list[Row] = []

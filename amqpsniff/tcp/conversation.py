@@ -247,6 +247,18 @@ class Conversation:
         return _resent(self.first), _resent(self.second)
 
     @property
+    def resent_bytes(self) -> tuple[int, int]:
+        """Length of the last segment that was sent again, by direction; 0 without any."""
+        return _repeated_bytes(self.first), _repeated_bytes(self.second)
+
+    @property
+    def unarrived(self) -> tuple[Any, Any]:
+        """(bytes, since when) that a side has sent, as its empty segments show, and that neither
+        came to where the capture was taken nor were acknowledged, by direction; else null.
+        """
+        return _unarrived(self.first), _unarrived(self.second)
+
+    @property
     def impaired(self) -> bool:
         """True if a segment came more than once, or a hole was given up."""
         first, second = self.first, self.second
@@ -352,6 +364,19 @@ class Conversation:
     def end_ns(self) -> int:
         """Time of the last packet."""
         return self.last_half().last_ns
+
+
+@cython.cfunc
+def _repeated_bytes(half: HalfStream) -> cython.longlong:
+    return 0 if half.repeated is None else half.repeated[1]
+
+
+@cython.cfunc
+def _unarrived(half: HalfStream) -> tuple[Any, ...]:
+    come: cython.longlong = max(half.next_offset, half.acked)
+    if half.next_seq < 0 or half.sent <= come or half.sent_ns <= 0:
+        return None
+    return half.sent - come, half.sent_ns
 
 
 @cython.cfunc

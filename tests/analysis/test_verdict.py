@@ -259,3 +259,15 @@ def test_only_the_first_clauses_of_a_detail_are_told() -> None:
 def test_a_very_long_name_is_shortened() -> None:
     clients = Clients([connection("a", "x" * 10_000)])
     assert clients.name("a") == "x" * (MAX_NAME - 1) + "…"
+
+
+def test_connections_that_were_captured_twice() -> None:
+    """Numbers count them twice; what passed a proxy was not published again."""
+    said = judged(finding("proxy-on-both-sides"), finding("proxy-on-both-sides", 2, "b"))
+    assert said.sentences[1:] == [
+        (
+            "2 connections were captured twice, on both sides of a proxy or of address "
+            "translation: all numbers count them twice."
+        )
+    ]
+    assert said.severity is None

@@ -1,9 +1,12 @@
 """What a caller names: files, directories, patterns; what is said of those that are no captures."""
 
+import bz2
 import gzip
+import lzma
 import os
 import re
 import tempfile
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -170,6 +173,19 @@ def test_a_link_to_nothing_in_a_directory(tree: Path) -> None:
     before = expand(["day"])
     (tree / "day" / "gone.pcap").symlink_to("nothing")
     assert expand(["day"]) == before
+
+
+def test_captures_in_a_directory_whose_compression_is_not_read(tmp_path: Path) -> None:
+    """They are told, as files that cannot be read are; what is no capture by its name is not."""
+    (tmp_path / "a.pcap").write_bytes(build.pcap())
+    packed = [tmp_path / "b.pcap.xz", tmp_path / "c.pcap2.bz2"]
+    packed[0].write_bytes(lzma.compress(build.pcap()))
+    packed[1].write_bytes(bz2.compress(build.pcap()))
+    (tmp_path / "messages.1.xz").write_bytes(lzma.compress(b"a line"))
+    assert expand([tmp_path]) == [str(tmp_path / "a.pcap"), *map(str, packed)]
+    opened = read([tmp_path])
+    deque(opened, 0)
+    assert [one.code for one in opened.findings] == ["capture-unreadable"] * 2
 
 
 def test_one_file_that_is_no_capture_is_an_error(tree: Path) -> None:

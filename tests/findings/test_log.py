@@ -265,3 +265,15 @@ def test_limits_of_the_session() -> None:
     found.add_limits({"rows": 1}, "x.pcap")
     found.add_limits({"rows": 2}, "y.pcap")
     assert (found.take(), found.recorded.limits) == ([], {"rows": 3})
+
+
+def test_what_passes_a_proxy_was_not_published_again() -> None:
+    """It is left out where its connection is known to be behind a proxy, and there alone."""
+    again, other = seen("publish-repeated", 3), seen("publish-repeated", 4, "b")
+    found = taken(seen("proxy-on-both-sides", 1), again, other)
+    assert found["publish-repeated"] is other
+
+
+def test_answers_that_come_late_where_the_network_loses_packets() -> None:
+    found = taken(seen("tcp-retransmissions", 1), seen("broker-slow", 2))
+    assert found["broker-slow"].cause_code == "tcp-retransmissions"

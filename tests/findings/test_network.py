@@ -92,7 +92,7 @@ SHOWN = {
     ),
     ("cases/publish_incomplete.pcap.gz", "publish-incomplete"): (
         18,
-        None,
+        "disconnect-unclean",
         "40.0 kB of the message of 100 kB to the default exchange were sent on channel 1 when the",
     ),
     ("incidents/p_tls.pcap", "tls-alert"): (65, None, "the client sent unknown_ca; TLS 1.3"),

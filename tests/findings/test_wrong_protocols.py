@@ -72,6 +72,24 @@ def test_what_a_proxy_sends_before_the_client() -> None:
     assert found(b"AMQP\0\1\0\0", b"AMQP\0\1\0\0", "RST S\n") == []  # AMQP 1.0 answers so
 
 
+def test_an_answer_before_the_question() -> None:
+    """Seen at the client: the broker refuses what came before the client's header."""
+    said = "the broker sent a protocol header before the client's first byte"
+    rows = of_capture(REPO / "tests" / "captures" / "cases" / "haproxy_unexpected.pcap.gz")
+    assert [(row["code"], row["packet_number"]) for row in rows] == [
+        ("not-amqp", 4),
+        ("not-amqp", 12),
+    ]
+    assert all(row["detail"].startswith(said) for row in rows)
+    sasl = b"AMQP\3\1\0\0"
+    early = f"BYTES S {sasl.hex()}\n"
+    assert told_of(packets_of(early + "FIN S\n"), "not-amqp")
+    assert not told_of(packets_of(early), "not-amqp")  # more may come
+    ((code, detail),) = found(AMQP, sasl, "FIN S\n")
+    assert code == "protocol-version-refused"
+    assert detail.endswith("sends such with the PROXY protocol")
+
+
 def test_headers_of_a_proxy_that_a_broker_does_not_expect() -> None:
     rows = of_capture(REPO / "tests" / "captures" / "cases" / "haproxy_backend.pcap.gz")
     told = [(row["packet_number"], row["detail"]) for row in rows if row["code"] == "not-amqp"]

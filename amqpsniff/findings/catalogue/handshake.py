@@ -35,7 +35,8 @@ HANDSHAKE = (
          "A client did not speak AMQP to an AMQP server",
          "The client's first bytes are those of another protocol (TLS, HTTP, MQTT, a proxy's "
          "header), and the server answers with an AMQP protocol header. Or the server answers so "
-         "to a client that sent the same header: a proxy between them sent something before it.",
+         "to a client that sent the same header, or before the client has sent a byte: a proxy "
+         "between them sent something before it.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
          "or correct the scheme of its URI. If it is a proxy: switch off the PROXY protocol there "
          "(HAProxy: send-proxy), or let the broker's listener expect it (RabbitMQ: "
@@ -93,7 +94,9 @@ HANDSHAKE = (
          "Use a client that speaks the version in the broker's header, or enable the plugin for "
          "the client's: RabbitMQ before 4.0 needs one for AMQP 1.0, RabbitMQ since 4.0 has no 0-8. "
          "A broker that answers SASL with AMQP 1.0 takes no login: let the client begin without, "
-         "or turn SASL on.",
+         "or turn SASL on. RabbitMQ 4 answers 0-9-1 with AMQP 1.0 SASL where a proxy sends the "
+         "PROXY protocol to a listener that does not expect it: switch that off, or set "
+         "proxy_protocol.",
          "",
          ("protocol-header-unknown", "not-amqp")),
     Kind("login-demanded", "error", "high",

@@ -109,11 +109,13 @@ PUBLISHING = (
          "The broker drops what it got of it: publish it again. Let programs close their "
          "connections before they end, and wait for confirms.",
          "The broker may have ended TCP for a reason of its own, which its log names.",
-         ("broker-not-reading", "connection-blocked", "path-interrupted")),
+         ("broker-not-reading", "connection-blocked", "path-interrupted", "connection-half-open",
+          "disconnect-unclean")),
     Kind("publish-repeated", "warning", "low",
          "The same message was published more than once",
          "Two publishes within five minutes have the same message-id, properties, size and route, "
-         "and the first was neither returned nor refused.",
+         "and the first was neither returned nor refused. A message that passes a proxy is one "
+         "(proxy-on-both-sides).",
          "Usual after publishes in doubt: let consumers recognise duplicates.",
          "A program that gives all its messages one id.",
          ("publishes-in-doubt", "proxy-on-both-sides")),

@@ -117,11 +117,14 @@ TIMING = (
          "A side sent the same bytes again for more than five seconds, three times or more: no "
          "acknowledgement reached it. Or, at the end of the connection or of the capture, neither "
          "side sent a frame for longer than the heartbeat interval, and no packet at all came from "
-         "one of them.",
+         "one of them. Or small packets of a side show that it sent more, which did not arrive for "
+         "more than five seconds.",
          "Look between the two hosts: a firewall, a link that is down, an address that moved, a "
          "host that was stopped. Neither the client's program nor its heartbeats are at fault. See "
          "whether other connections of the same hosts stopped at that time. Where one direction "
-         "alone was cut, look at the rules and routes for it.",
+         "alone was cut, look at the rules and routes for it. Where only large packets vanish, "
+         "lower the MTU of the hosts (tunnels, VPNs and overlays take 50 bytes or more of 1,500), "
+         "clamp TCP's MSS, or let ICMP's \"fragmentation needed\" pass.",
          "The capturing host may have stopped seeing the packets while the connection went on."),
     Kind("transfer-slow", "warning", "medium",
          "Messages are long on their way through the network",
@@ -215,6 +218,6 @@ TIMING = (
          "The broker takes long to answer",
          "An answer to a declaration, a binding, a consumer or a channel took a second or more.",
          "Look at the cluster's metadata store, and at DNS or the login backend for connections.",
-         "",
-         ("connection-blocked", "path-interrupted")),
+         "A request or an answer that the network lost comes late too.",
+         ("connection-blocked", "path-interrupted", "tcp-retransmissions")),
 )  # fmt: skip

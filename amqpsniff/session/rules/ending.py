@@ -247,7 +247,7 @@ def _cut(context: RuleContext) -> None:
 def judge_cut(
     context: RuleContext, server: str, idle: int, name: str, beats: str, place: tuple[Any, ...]
 ) -> None:
-    """One more connection that ended while it was idle.
+    """One more connection that ended while it was idle: with others it is why they ended.
 
     Those of a short time end one after another: a broker that dies ends them at once.
     """
@@ -259,11 +259,24 @@ def judge_cut(
     same = [one for one, _ in alike]
     ends_ns = [there.ts_ns or 0 for _, there in alike]
     at_once = idle < MIN_IDLE_NS and max(ends_ns) - min(ends_ns) < idle
-    if len(same) >= CUT_CONNECTIONS and not at_once:
-        ends = f"{len(same)} connections to {server} ended after {_span(same)} without traffic"
-        detail = f"{ends}; the last{f', of {name},' if name else ''} had {beats}"
-        first = alike[0][1]
-        report_once(context, "idle-connection-cut", server, lambda: detail, first, len(same))
+    if len(same) < CUT_CONNECTIONS or at_once:
+        return
+
+    def detail(number: int) -> str:
+        ends = f"{number} connections to {server} ended after {_span(same)} without traffic"
+        return f"{ends}; the last{f', of {name},' if name else ''} had {beats}"
+
+    first, code = alike[0][1], "idle-connection-cut"
+    report_once(context, code, server, lambda: detail(len(same)), first, len(same))
+    first = context.shared.get(code, {}).get(server, first)
+    known = context.log.find(code, first.connection_id)
+    if known is None:
+        return
+    known.detail = detail(known.count)
+    for _, there in alike:
+        found = context.log.find("disconnect-unclean", there.connection_id)
+        if found is not None:
+            found.cause_code, found.cause_packet_number = code, known.packet_number
 
 
 def _span(times: list[int]) -> str:

@@ -26,7 +26,7 @@ from amqpsniff.session.rules.peers import (
     last_packets_ns,
 )
 from amqpsniff.session.rules.shared_state import Alike, Verdict
-from amqpsniff.units import duration
+from amqpsniff.units import duration, octets
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""
@@ -138,6 +138,7 @@ def _judge_unanswered(context: RuleContext) -> None:
     """Report a path on which nothing came back, and in which direction it was cut."""
     found = find_unanswered(context)
     if found is None:
+        _judge_unarrived(context)
         return
     resent = found.resent
     who, other = SIDES[found.side], SIDES[1 - found.side]
@@ -145,6 +146,8 @@ def _judge_unanswered(context: RuleContext) -> None:
     detail += number_of(resent.times, "time")
     if resent.acked:
         detail += f", and the {other} acknowledged them: nothing from the {other} reached the {who}"
+    elif size := _vanishing_bytes(context, found):
+        detail += f", in a packet of {size} bytes: it did not reach the {other}{_MTU}"
     elif resent.heard_ns - resent.start_ns > SECOND_NS:
         detail += f", without an acknowledgement in the {other}'s packets: nothing from the {who} "
         detail += f"reached the {other}"
@@ -158,6 +161,48 @@ def _judge_unanswered(context: RuleContext) -> None:
     _note_cut(context, resent.start_ns, found.until_ns, found.to_end)
     place = resent.packet_number, resent.start_ns
     context.report("path-interrupted", detail, number=place[0], ts_ns=place[1], last=context.number)
+
+
+_MTU = ", though small packets did, as where the MTU of the path is smaller and no ICMP says so"
+
+FULL_BYTES = 1_000
+"""Payload of a packet that may be too large for a path: the smallest MTU of IPv6 is 1,280."""
+
+
+def _vanishing_bytes(context: RuleContext, found: Unanswered) -> int:
+    """Payload of the packet that was sent in vain, if small ones got through; else 0.
+
+    What a side sends meanwhile is acknowledged by small packets: it sends nothing again.
+    """
+    session = context.session
+    conversation, own = session.connection.conversation, session.connection.client_direction
+    own ^= found.side
+    size: int = conversation.resent_bytes[own]
+    last_ns = (session.last_server_ns, session.last_client_ns)[found.side]
+    late = last_ns - found.resent.start_ns > SECOND_NS < found.until_ns - last_ns
+    return size if size >= FULL_BYTES and late and not conversation.retransmissions[1 - own] else 0
+
+
+def _judge_unarrived(context: RuleContext) -> None:
+    """Report bytes that never arrived, where they were captured behind what swallowed them: the
+    small packets of their sender show that it sent them.
+    """
+    session = context.session
+    conversation, client = session.connection.conversation, session.connection.client_direction
+    if client < 0 or not context.certain or session.closed_by is not None:
+        return
+    for side in (CLIENT, SERVER):
+        lost, times = conversation.unarrived[client ^ side], conversation.last_times_ns
+        if lost is None or min(times) - lost[1] <= TOO_SHORT_S * SECOND_NS:
+            continue
+        who, other = SIDES[side], SIDES[1 - side]
+        began_ns = (session.last_client_ns, session.last_server_ns)[side]
+        _note_cut(context, began_ns, conversation.end_ns, True)
+        detail = (
+            f"for {duration(conversation.end_ns - began_ns)} {octets(lost[0])} that the {who} had "
+            f"sent did not reach the {other}{_MTU}"
+        )
+        context.report("path-interrupted", detail)
 
 
 def _note_cut(context: RuleContext, start_ns: int, until_ns: int, to_end: bool) -> None:

@@ -33,7 +33,7 @@ from amqpsniff.units import duration
 
 _PLACES = {name: 2 * place for place, name in enumerate(HANDSHAKE)}
 
-_OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
+OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
 SLOW_STEP_NS = SECOND_NS
 """Time beyond the quickest step of the same side from which on a step is slow. A broker takes
@@ -85,11 +85,11 @@ def _opened(context: RuleContext) -> None:
         of_client: min(
             time
             for name, time in spent.items()
-            if (name in _OF_CLIENT) is of_client and name != "connection.open"  # no answer
+            if (name in OF_CLIENT) is of_client and name != "connection.open"  # no answer
         )
         for of_client in (True, False)
     }
-    extra = {name: time - least[name in _OF_CLIENT] for name, time in spent.items()}
+    extra = {name: time - least[name in OF_CLIENT] for name, time in spent.items()}
     greeted_ns, started_ns = (
         context.session.connection.greeted_ns,
         step(context, HANDSHAKE[0])[0] or 0,
@@ -101,7 +101,7 @@ def _opened(context: RuleContext) -> None:
     worst = max(extra, key=extra.__getitem__)
     if extra[worst] < SLOW_STEP_NS:
         return
-    whose = "the client's" if worst in _OF_CLIENT else "the broker's"
+    whose = "the client's" if worst in OF_CLIENT else "the broker's"
     waited = f"{duration(spent[worst])} of it for {whose} {worst}"
     context.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {waited}")
 
@@ -177,7 +177,7 @@ def _hung_up(context: RuleContext) -> None:
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
         waiting = HANDSHAKE[HANDSHAKE.index(name) + 1]
-        whose = "the client's" if waiting in _OF_CLIENT else "its own"
+        whose = "the client's" if waiting in OF_CLIENT else "its own"
         detail = f"the broker gave up after {duration(now - began)}, waiting for {whose} {waiting}"
         context.memory["failure"] = "the handshake was given up"
         context.report("handshake-slow", detail)

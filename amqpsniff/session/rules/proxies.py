@@ -1,5 +1,10 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""Connections that a capture shows twice: on both sides of a proxy, or of address translation."""
+"""Connections that a capture shows twice: on both sides of a proxy, or of address translation.
+
+A proxy with one address is known at the login, address translation by TCP's first number. A proxy
+with an address on each side is known at the end, by the bytes and by the times: what a client sends
+is seen before the proxy first, what the broker answers behind it.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +20,23 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
+from amqpsniff.decode.state import MARKED_BYTES
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule
+from amqpsniff.session.rules.opening import OF_CLIENT, step
+from amqpsniff.session.rules.peers import host_of
 from amqpsniff.session.rules.shared_state import contribute, report_at
 
 WITHIN_NS = SECOND_NS
 """Time between the beginnings of both: a proxy opens its connection when it has the client's."""
+
+PASSED_ON_NS = SECOND_NS // 50
+"""Time in which a proxy passes on a step of the login."""
+
+MIN_FRAMES = 10
+"""Frames of a connection that say more than its login, which has eight."""
 
 MAX_ALIKE = 64
 """Connections that log in with the same bytes and are remembered, the latest ones."""
@@ -43,6 +58,73 @@ def opened(context: RuleContext) -> None:
         )
         isn, digest = getattr(conversation, "isn", None), _digest(client.start_ok)
         contribute(context, judge_passed_on, digest, client.host, server, where, isn)
+
+
+def ended(context: RuleContext) -> None:
+    """connection-ends: tell what it said, and when it logged in."""
+    session: Session = context.session
+    connection: Connection = session.connection
+    conversation = connection.conversation
+    if session.frames < MIN_FRAMES or not context.certain or conversation.start_ns <= 0:
+        return
+    client: Client = client_of(context)
+    times = tuple(step(context, name)[0] for name in HANDSHAKE)
+    if not client.start_ok or None in times:
+        return
+    marks = connection.marks
+    sizes = tuple(min(size, MARKED_BYTES) for size in conversation.octets)
+    where = (
+        session.capture,
+        conversation.first_packet_number or None,
+        conversation.start_ns,
+        *connection.name(),
+    )
+    said, end_ns = (*marks, *sizes), conversation.ended_ns
+    contribute(context, judge_alike, _digest(client.start_ok), said, times, end_ns, where)
+
+
+_OF_CLIENT = tuple(name in OF_CLIENT for name in HANDSHAKE)
+
+
+def judge_alike(
+    context: RuleContext,
+    digest: str,
+    said: Sequence[int],
+    times: Sequence[int],
+    end_ns: int,
+    where: Sequence[Any],
+) -> None:
+    """One more connection that is over: its bytes may be those of another between other hosts."""
+    known: list[Any] = remembered(context, "alike", (digest, *said), list)
+    place = Place(*where)
+    for other_times, other_end_ns, there in known[-MAX_ALIKE:]:
+        other = Place(*there)
+        if (end_ns < 0) != (other_end_ns < 0) or abs(end_ns - other_end_ns) > WITHIN_NS:
+            continue
+        hosts = [{host_of(one.client), host_of(one.server)} for one in (place, other)]
+        if hosts[0] & hosts[1]:
+            continue
+        if _is_passed_on(other_times, times):
+            _report(context, other, place)
+        elif _is_passed_on(times, other_times):
+            _report(context, place, other)
+    known.append((times, end_ns, where))
+    del known[: -2 * MAX_ALIKE]
+
+
+def _is_passed_on(front: Sequence[int], behind: Sequence[int]) -> bool:
+    """True if each step of a login came there right after it was sent here."""
+    waits = (
+        then - now if of_client else now - then
+        for now, then, of_client in zip(front, behind, _OF_CLIENT, strict=True)
+    )
+    return all(0 < wait <= PASSED_ON_NS for wait in waits)
+
+
+def _report(context: RuleContext, front: Place, behind: Place) -> None:
+    """One connection of a proxy is behind, the other in front of it."""
+    detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
+    report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
 
 
 @cython.cclass
@@ -99,8 +181,7 @@ def judge_passed_on(
         if abs((other.ts_ns or 0) - (place.ts_ns or 0)) > WITHIN_NS:
             continue
         front, behind = (other, place) if other_server == client else (place, other)
-        detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
-        report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
+        _report(context, front, behind)
         break
     logins.add(client, server, where)
 
@@ -122,4 +203,7 @@ def _judge_translated(
         report_at(context, behind, "proxy-on-both-sides", said)
 
 
-RULES: dict[str, tuple[Rule, ...]] = {"connection.open-ok": (opened,)}
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection.open-ok": (opened,),
+    "connection-ends": (ended,),
+}

@@ -193,6 +193,8 @@ def in_doubt(context: RuleContext) -> None:
     refused = channel.closed_by == "server" and channel.close_method == "basic.publish"
     if refused and count == 1:
         return  # the close is the answer
+    if channel.closed_by == "server" and count == 1 and not channel.blames:
+        return  # it may be the answer: what it answers was cut off
     if not count:
         return
     span = ""

@@ -285,10 +285,12 @@ CUT = """
 def test_connections_that_are_cut_after_the_same_idle_time() -> None:
     row = one(several(CUT, 4), "idle-connection-cut")
     assert row["detail"] == (
-        "3 connections to 10.0.0.2:5672 ended after 60.0 s without traffic; the last had a "
+        "4 connections to 10.0.0.2:5672 ended after 60.0 s without traffic; the last had a "
         "heartbeat of 600 s"
     )
     assert row["count"] == 4
+    ends = told(several(CUT, 4), "disconnect-unclean")
+    assert [end["cause_code"] for end in ends] == ["idle-connection-cut"] * 4
 
 
 @pytest.mark.parametrize(("before", "after"), [

@@ -345,7 +345,7 @@ def test_a_message_that_a_cut_path_holds_up() -> None:
     rows = {row["code"]: row for row in told_of(talk.packets, *codes)}
     assert rows.keys() == {"path-interrupted", "publish-incomplete"}
     assert rows["path-interrupted"]["packet_number"] == len(talk.packets) - 4
-    assert rows["publish-incomplete"]["cause_code"] == "path-interrupted"
+    assert rows["publish-incomplete"]["cause_code"] == "disconnect-unclean"
 
 
 def test_a_hung_client_is_not_a_cut_path() -> None:

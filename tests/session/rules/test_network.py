@@ -6,6 +6,7 @@ import pytest
 
 from tests.conftest import CAPTURES
 from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
+from tests.session.rules.damage import packets_in
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
@@ -122,6 +123,59 @@ def test_both_sides_of_address_translation() -> None:
     )
     assert not told_of(_translated(isn=77), "proxy-on-both-sides")
     assert not told_of(_translated(wait_ns=1001 * MS), "proxy-on-both-sides")
+
+
+def _at_two_addresses(behind_ns: int, server_ns: int) -> list[Packet]:
+    """A proxy with an address on each side; what is behind it comes later by these times."""
+    moved = []
+    for packet in packets_in(CAPTURES / "cases" / "haproxy_two_sides.pcap.gz"):
+        source, target = packet.octets[32:36], packet.octets[36:40]
+        wait_ns = 0
+        if b"\x0a\x19\x01\x0a" in (source, target):  # 10.25.1.10, the broker
+            wait_ns = server_ns if source[3] == 10 else behind_ns
+        moved.append(packet._replace(ts_ns=packet.ts_ns + wait_ns))
+    return sorted(moved, key=lambda packet: packet.ts_ns)
+
+
+def test_both_sides_of_a_proxy_with_two_addresses() -> None:
+    rows = told_of(_at_two_addresses(0, 0), "proxy-on-both-sides", "publish-repeated")
+    assert [row["detail"] for row in rows] == [
+        (
+            "10.25.1.1:34298 passes on to 10.25.1.10:5672 what 192.168.25.2:35108 sends to "
+            "192.168.25.1:5680"
+        ),
+        (
+            "10.25.1.1:34310 passes on to 10.25.1.10:5672 what 192.168.25.2:35124 sends to "
+            "192.168.25.1:5680"
+        ),
+    ]
+
+
+@pytest.mark.parametrize("late", [(MS // 2, MS // 2), (30 * MS, 0)])
+def test_programs_that_say_the_same(late: tuple[int, int]) -> None:
+    """Of two that start together neither waits for the other's broker."""
+    rows = told_of(_at_two_addresses(*late), "proxy-on-both-sides", "publish-repeated")
+    assert {row["code"] for row in rows} == {"publish-repeated"}
+
+
+def test_packets_that_are_too_large_for_the_path() -> None:
+    """The broker gets small packets alone; the same at the client, where all were captured."""
+    for name, detail in (
+        ("mtu_at_broker", "for 29.5 s 26.1 kB that the client had sent did not reach the broker"),
+        (
+            "mtu_at_client",
+            (
+                "for 29.5 s the client sent the same bytes again, 7 times, in a packet of 1448 "
+                "bytes: it did not reach the broker"
+            ),
+        ),
+    ):
+        rows = of_capture(CAPTURES / "cases" / f"{name}.pcap.gz")
+        found = {row["code"]: row for row in rows}
+        said = f"{detail}, though small packets did, as where the MTU of the path is smaller"
+        assert found["path-interrupted"]["detail"].startswith(said)
+        assert found["disconnect-unclean"]["cause_code"] == "path-interrupted"
+        assert not {"heartbeat-missed", "message-stalled", "tcp-gap"} & set(found)
 
 
 def test_frames_in_holes() -> None:

@@ -112,6 +112,14 @@ def test_it_is_said_once_that_an_answer_was_cut() -> None:
         )
 
 
+def test_a_publish_that_a_close_answers_whose_method_was_cut() -> None:
+    refusal = "S1: channel.close reply_code=404 reply_text=no class_id=60 method_id=40\n"
+    text = CONFIRMING + PUBLISH + refusal + "C1: channel.close-ok"
+    assert "publishes-in-doubt" not in found(text)
+    assert "publishes-in-doubt" not in found(text, {-2: 15})
+    assert "publishes-in-doubt" in found(text.replace(PUBLISH, PUBLISH * 2), {-2: 15})
+
+
 def test_a_reason_that_was_cut_is_not_missing() -> None:
     text = "handshake\nS: connection.close reply_code=501 reply_text=bad\nC: connection.close-ok"
     assert found(text)["connection-closed-by-broker"].startswith("501 bad")
