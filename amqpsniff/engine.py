@@ -400,7 +400,8 @@ class Stream:
         self.reset_by_stranger, self.unreachable = False, -1
         self.over_ns = self.reset_ns = self.round_trip_ns = -1
         self.packets, self.octets, self.gaps, self.lost_bytes = [0, 0], [0, 0], [0, 0], [0, 0]
-        self.first_retransmissions = self.resent = (None, None)
+        self.first_retransmissions = self.resent = self.unarrived = (None, None)
+        self.resent_bytes = (0, 0)
         self.retransmissions = self.cut_bytes = self.awaited_acks = self.acked = (0, 0)
         self.owed = self.unacknowledged = (False, False)  # the caller gives every byte at once
         self.last_times_ns, self.last_packet_numbers = [NO_TIME, NO_TIME], [0, 0]

@@ -72,6 +72,8 @@ def ended(context: RuleContext) -> None:
     if not client.start_ok or None in times:
         return
     marks = connection.marks
+    if 0 in marks:
+        return  # bytes that are fed without packets have none
     sizes = tuple(min(size, MARKED_BYTES) for size in conversation.octets)
     where = (
         session.capture,
