@@ -113,7 +113,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     code, _, err = run("verify", tmp_path / "pipe")
     assert code == 2
-    assert "or a pipe, are not one" in err
+    assert "needs a single capture file, not several or a pipe" in err
 
 
 def test_usage() -> None:

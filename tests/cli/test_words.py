@@ -144,7 +144,7 @@ def test_times(text: str, moment: int) -> None:
     ["", "now", "-10s", "+10x", "25:00", "12:61", "2026-13-01T00:00:00Z", "2026-01-31", "1e9"],
 )
 def test_times_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--to"):
+    with pytest.raises(UsageError, match="`to`"):
         times.parse(text, "to")
 
 
