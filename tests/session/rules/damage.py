@@ -57,7 +57,9 @@ would have allowed what was sent. Rates and mean times are not among them: they 
 was captured.
 """
 
-OF_MANY = frozenset(("connections-leaking", "idle-connection-cut", "reconnect-loop"))
+OF_MANY = frozenset(
+    ("connections-leaking", "idle-connection-cut", "publishes-unprotected", "reconnect-loop")
+)
 """Those that stand for several connections, at the first of them."""
 
 OF_SILENCE = {"path-interrupted": "heartbeat-missed"}

@@ -141,6 +141,6 @@ def test_who_ended_tcp(given: dict[str, Any], by_server: bool) -> None:
 
 @pytest.mark.parametrize(("ns", "known"), [(-1, None), (0, None), (1, 1)])
 def test_times_of_a_connection(ns: int, known: int | None) -> None:
-    assert peers.end_ns(context(end_ns=ns)) == known
+    assert peers.end_ns(context(start_ns=1, end_ns=ns)) == known
     assert peers.began_ns(context(start_ns=ns)) == known
     assert peers.began_ns(context(start_ns=ns, began=False)) is None
