@@ -62,6 +62,7 @@ def move_connection(session: Session, method: cython.int, side: cython.int) -> c
     return session.state_code == _OVER
 
 
+@cython.exceptval(check=False)
 def has_closed(session: Session, side: cython.int) -> cython.bint:
     """True if a side has closed the connection."""
     return _CONNECTION_CLOSING[session.state_code] >> side & 1 != 0
@@ -120,6 +121,7 @@ _ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
 # channels
 
 
+@cython.cfunc
 def begin_channel(session: Session, slot: ChannelSlot, capture: Any, frame: MethodFrame) -> Channel:
     """A new incarnation of a channel; `frame` is its channel.open, None when that was not seen."""
     slot.incarnations += 1
@@ -154,6 +156,7 @@ def open_channel(
     return 0
 
 
+@cython.cfunc
 def reopen_channel(
     tracker: Any, slot: ChannelSlot, capture: Any, ts_ns: cython.longlong
 ) -> Channel:
@@ -164,6 +167,7 @@ def reopen_channel(
     return begin_channel(session, slot, capture, None)
 
 
+@cython.cfunc
 def _end_channel(tracker: Any, slot: ChannelSlot) -> cython.int:
     channel: Channel = slot.channel
     slot.channel = None
@@ -530,6 +534,7 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
 }
 
 
+@cython.cfunc
 def _end_channels(tracker: Any, session: Session) -> cython.int:
     """Every channel ends with its connection."""
     slot: ChannelSlot
@@ -624,6 +629,7 @@ def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
     return 0
 
 
+@cython.cfunc
 def _time(ts_ns: cython.longlong) -> Any:
     """A time, None for null."""
     return None if ts_ns == NULL else ts_ns

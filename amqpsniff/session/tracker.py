@@ -28,6 +28,7 @@ from cython.cimports.amqpsniff.decode.moments import Moments
 from cython.cimports.amqpsniff.decode.octets import code_of
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.amqp10 import Amqp10Tracker
 from cython.cimports.amqpsniff.session.codes import (
@@ -102,7 +103,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.plan import Plan
     from amqpsniff.session.event_log import EventLog
@@ -122,6 +122,7 @@ _MAX_ALIKE = cython.declare(cython.int, 8)
 _MANY_OPENED = cython.declare(cython.int, 4_096)
 
 
+@cython.cclass
 class Tracker:
     """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
     when the capture is over.
@@ -136,35 +137,35 @@ class Tracker:
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
-    log: Any
+    log: FindingLog
     moments: Moments
     on_silence: Any
     in_message_row: cython.bint
-    now_row: int
-    late_row: int
+    now_row: cython.longlong
+    late_row: cython.longlong
     ending: Session
     loss_moment: tuple[Any, ...]
     limits: Any
-    consumers_known: int
-    handshakes_bytes: int
-    max_handshake_bytes: int
-    max_all_handshakes_bytes: int
-    batch: int
-    first_open_content: int
+    consumers_known: cython.longlong
+    handshakes_bytes: cython.longlong
+    max_handshake_bytes: cython.longlong
+    max_all_handshakes_bytes: cython.longlong
+    batch: cython.longlong
+    first_open_content: cython.longlong
     replies_only: cython.bint
     states_only: cython.bint
     settles: cython.bint
     wants_connections: cython.bint
     wants_channels: cython.bint
     wants_links: cython.bint
-    sessions: int
-    unmeasured: int
-    slots: int
-    max_slots: int
+    sessions: cython.longlong
+    unmeasured: cython.longlong
+    slots: cython.longlong
+    max_slots: cython.longlong
 
     shared: dict[Any, Any]
     names: list[Any]
-    kinds: ByteView
+    kinds: cython.const[cython.uchar][::1]
     captures: list[Any]
     emitter: Emitter
     amqp10: Amqp10Tracker
@@ -180,19 +181,19 @@ class Tracker:
     channels: list[Any]
     connections: list[Any]
     link_rows: list[Any]
-    close_ok_methods: ByteView
+    close_ok_methods: cython.const[cython.uchar][::1]
     channel_handlers: list[Any]
     connection_handlers: list[Any]
     packs: Any
     lost_before: set[Any]
-    followed: ByteView
-    classes: ByteView
-    senders: ByteView
-    content: ByteView
-    synchronous: ByteView
-    answers: ByteView
-    closing_methods: ByteView
-    discarded: ByteView
+    followed: cython.const[cython.uchar][::1]
+    classes: cython.const[cython.uchar][::1]
+    senders: cython.const[cython.uchar][::1]
+    content: cython.const[cython.uchar][::1]
+    synchronous: cython.const[cython.uchar][::1]
+    answers: cython.const[cython.uchar][::1]
+    closing_methods: cython.const[cython.uchar][::1]
+    discarded: cython.const[cython.uchar][::1]
 
     def __init__(
         self, plan: Plan, log: Any, moments: Any = None, limits: Any = None, memory: Any = None
@@ -305,6 +306,8 @@ class Tracker:
             connection.session = session
         self.feed(frames, first, messages, next_message, connections, losses[lost:], captures)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def feed(
         self,
         frames: FrameRows,
@@ -447,6 +450,7 @@ class Tracker:
             self.begin_content(opened)
         return 0
 
+    @cython.cfunc
     def _follow(
         self,
         session: Session,
@@ -474,6 +478,7 @@ class Tracker:
             return self.begin_message(session, slot, frames, row, kind)
         return None
 
+    @cython.cfunc
     def _begin(self, connection: Connection) -> Session:
         session: Session = Session(connection, connection.capture, self.sessions)
         if connection in self.lost_before:
@@ -484,6 +489,7 @@ class Tracker:
         connection.session = session
         return session
 
+    @cython.cfunc
     def _slot(self, session: Session, number: cython.int) -> ChannelSlot:
         """The channel slot of a channel number; None when there are too many."""
         slot: ChannelSlot = session.slot(number)
@@ -535,6 +541,7 @@ class Tracker:
             move_slot(slot, method, side)
         return 0
 
+    @cython.cfunc
     def _on_connection(
         self,
         session: Session,
@@ -565,6 +572,7 @@ class Tracker:
             self.emitter.emit_method(session, None, frame, request)
         return subject
 
+    @cython.cfunc
     def _on_channel(
         self,
         session: Session,
@@ -633,6 +641,8 @@ class Tracker:
                 slot.channel.refusals_lost = True
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def end(self, connection: Connection) -> cython.int:
         """A connection is over, or the capture is: what is open stays as it is."""
         session: Session = connection.session or self._begin(connection)
@@ -657,6 +667,8 @@ class Tracker:
             self.forget(known)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def end_channel(self, channel: Channel) -> cython.int:
         """A channel incarnation is over: its sums are those of its connection from now on."""
         if self.emitter is not None:
@@ -708,6 +720,7 @@ class Tracker:
 
     # methods that come with every message
 
+    @cython.cfunc
     def consumer_for(
         self,
         session: Session,
@@ -743,6 +756,7 @@ class Tracker:
             channel.recent_consumer_batch = batch
         return channel.recent_consumer
 
+    @cython.cfunc
     def carrier(
         self,
         session: Session,
@@ -762,6 +776,7 @@ class Tracker:
             return reopen_channel(self, slot, self.capture_of(frames, row), ts_ns)
         return channel
 
+    @cython.cfunc
     def begin_message(
         self,
         session: Session,
@@ -951,10 +966,12 @@ class Tracker:
         before = (one for one in there if one.packet_number < number or one.ts_ns < ts_ns)
         return max([one.number for one in before], default=None)
 
+    @cython.cfunc
     def capture_of(self, frames: FrameRows, row: cython.longlong) -> Any:
         """Name of the capture of a row."""
         return self.captures[frames.capture.values[row]]
 
+    @cython.cfunc
     def proved_channel(
         self, session: Session, slot: ChannelSlot, frames: FrameRows, row: cython.longlong
     ) -> Channel:
@@ -966,6 +983,7 @@ class Tracker:
 
     # messages, from their methods to their rows
 
+    @cython.ccall
     def remember(self, name: str, octets: bytes, whole: cython.bint) -> HandshakeArguments:
         """The arguments of a method of a handshake; connections that say the same share them."""
         latest: list[Any] = self.handshakes.setdefault(name, [])
@@ -1136,6 +1154,7 @@ class Tracker:
 
     # logs of what others judge, and their time
 
+    @cython.ccall
     def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""
         if self.message_log is not None:
@@ -1154,6 +1173,7 @@ class Tracker:
             event_log.at(now[0], now[1], now[2])
         return 0
 
+    @cython.ccall
     def now(self) -> tuple[Any, ...]:
         """The packet that brought about what is seen now (see `amqpsniff.decode.moments`).
 
@@ -1176,6 +1196,7 @@ class Tracker:
             frames.ts_ns.values[row],
         )
 
+    @cython.ccall
     def on_connection_closed(self, session: Session) -> None:
         """A connection was closed."""
         if self.link_recorder is not None:

@@ -1,25 +1,46 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.tcp.half_stream cimport HalfStream
 
+cdef class _Shown:
+    cdef public int version
+    cdef public int port
+    cdef public long long high
+    cdef public long long low
+    cdef public str text
+
 cdef class Conversation:
-    cdef HalfStream first, second
-    cdef readonly int version
-    cdef int a_port, b_port
-    cdef readonly bint syn_seen
-    cdef bint lingers
-    cdef long long a_high, a_low, b_high, b_low, first_isn
-    cdef readonly long long incarnation, first_packet_number, start_ns, serial
-    cdef readonly object ended, ended_by
-    cdef readonly long long unreachable
-    cdef readonly long long over_ns, ended_ns, reset_ns
-    cdef long long ended_number
-    cdef bytes key
-    cdef readonly long long round_trip_ns
-    cdef object reset, successor
-    cdef dict findings_made
-    cdef str name
+    cdef public HalfStream first
+    cdef public HalfStream second
+    cdef public int version
+    cdef public int a_port
+    cdef public int b_port
+    cdef public long long a_high
+    cdef public long long a_low
+    cdef public long long b_high
+    cdef public long long b_low
+    cdef public bytes key
+    cdef public long long incarnation
+    cdef public str name
+    cdef public bint syn_seen
+    cdef public long long first_isn
+    cdef public long long first_packet_number
+    cdef public long long start_ns
+    cdef public long long serial
+    cdef public long long round_trip_ns
+    cdef public long long unreachable
+    cdef public object ended
+    cdef public object ended_by
+    cdef public long long ended_ns
+    cdef public long long ended_number
+    cdef public long long reset_ns
+    cdef public object reset
+    cdef public object successor
+    cdef public bint lingers
+    cdef public long long over_ns
+    cdef public dict findings_made
     cdef public object tls
     cdef int take_ends(self, long long[::1] rows, long long at, bint turned) except? -1
     cdef str _name(self)
-    cdef bint may_report(self, code, int most) except? -1
+    cdef bint may_report(self, object code, int most) except? -1
     cdef HalfStream last_half(self)
     cpdef long long last_number(self) except? -2

@@ -32,8 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
-
     from .resent import ResentTime
 
 CONNECTION_ID_BYTES = 8
@@ -66,6 +64,7 @@ _RESPONDER = cython.declare(_Shown, _Shown())
 """Very many conversations have one responder."""
 
 
+@cython.cclass
 class Conversation:
     """One TCP conversation; direction 0 is what the originator sends, 1 what the responder sends.
 
@@ -77,36 +76,42 @@ class Conversation:
     second: HalfStream  # what the responder sends
 
     # endpoints
-    version: int  # of IP, 4 or 6
-    a_port: int  # the originator is `a`, the responder `b`
-    b_port: int
-    a_high: int  # the halves of an address, as in `codes`
-    a_low: int
-    b_high: int
-    b_low: int
+    version: cython.int  # of IP, 4 or 6
+    a_port: cython.int  # the originator is `a`, the responder `b`
+    b_port: cython.int
+    a_high: cython.longlong  # the halves of an address, as in `codes`
+    a_low: cython.longlong
+    b_high: cython.longlong
+    b_low: cython.longlong
     key: bytes  # see `table`
-    incarnation: int  # how many conversations of the same endpoints came before it
+    incarnation: cython.longlong  # how many conversations of the same endpoints came before it
     name: str  # its `connection_id`, once asked for
 
     # beginning
     syn_seen: cython.bint  # a SYN or the answer to one was captured
-    first_isn: int  # the originator's initial sequence number, -1 if unknown
-    first_packet_number: int
-    start_ns: int
-    serial: int  # number of its first packet, with the index of its capture: no other has it
-    round_trip_ns: int  # from the SYN to the acknowledgement of its answer, -1 if unknown
-    unreachable: int  # the code of the first ICMP packet about the SYN, -1 without one
+    first_isn: cython.longlong  # the originator's initial sequence number, -1 if unknown
+    first_packet_number: cython.longlong
+    start_ns: cython.longlong
+    serial: (
+        cython.longlong
+    )  # number of its first packet, with the index of its capture: no other has it
+    round_trip_ns: (
+        cython.longlong
+    )  # from the SYN to the acknowledgement of its answer, -1 if unknown
+    unreachable: cython.longlong  # the code of the first ICMP packet about the SYN, -1 without one
 
     # end
     ended: Any  # `fin`, `rst`, or None: it is open, or never ended
     ended_by: Any  # the direction that ended it first
-    ended_ns: int  # when that was, -1 if it was not
-    ended_number: int
-    reset_ns: int  # the time of a RST that TCP takes, -1 without one
+    ended_ns: cython.longlong  # when that was, -1 if it was not
+    ended_number: cython.longlong
+    reset_ns: cython.longlong  # the time of a RST that TCP takes, -1 without one
     reset: Any  # a `Reset` whose consequences are still in doubt, or None
     successor: Any  # a `PossibleSuccessor`, or None
     lingers: cython.bint  # it is finished but for an acknowledgement, see `Limits.linger_ns`
-    over_ns: int  # when it was taken for over, whatever others there are; -1 if it was not
+    over_ns: (
+        cython.longlong
+    )  # when it was taken for over, whatever others there are; -1 if it was not
 
     findings_made: dict[Any, Any]  # how many of each code
     tls: Any  # what the TLS stage knows of it; None where it is not TLS
@@ -136,7 +141,9 @@ class Conversation:
     def __repr__(self) -> str:
         return f"<Conversation {self.a} > {self.b} {self.connection_id}>"
 
-    def take_ends(self, rows: IntView, at: cython.longlong, turned: cython.bint) -> cython.int:
+    def take_ends(
+        self, rows: cython.longlong[::1], at: cython.longlong, turned: cython.bint
+    ) -> cython.int:
         """The endpoints are those of a segment's row; `turned`: the responder sent it."""
         self.version = rows[at + PORTS] >> 32
         self.a_port = rows[at + PORTS] >> 16 & 0xFFFF
@@ -201,6 +208,7 @@ class Conversation:
             self.name = self._name()
         return self.name
 
+    @cython.cfunc
     def _name(self) -> str:
         number: cython.longlong = self.incarnation
         width: cython.int = 8 if number else 0
@@ -324,10 +332,13 @@ class Conversation:
         self.findings_made[code] = made + 1
         return made < most
 
+    @cython.cfunc
     def last_half(self) -> HalfStream:
         """The direction of the last packet."""
         return self.first if self.first.activity >= self.second.activity else self.second
 
+    @cython.ccall
+    @cython.exceptval(-2)
     def last_number(self) -> cython.longlong:
         """Number of the last packet, with the index of its capture."""
         return self.last_half().last_number

@@ -1,3 +1,5 @@
+# Written by `python -m tests.house.declarations`.
+cimport cython
 from amqpsniff.tcp.retransmissions cimport History
 from amqpsniff.tcp.segment cimport Segment
 from amqpsniff.tcp.stream cimport EventWriter
@@ -5,25 +7,31 @@ from amqpsniff.tcp.stream cimport EventWriter
 cdef long long later(long long ts_ns, long long wait_ns) except? -1
 
 cdef class HoldingPool:
-    cdef readonly object limits
-    cdef EventWriter writer
-    cdef History history
-    cdef long long total, max_total, max_bytes, max_segments, max_ahead, max_behind
+    cdef public EventWriter writer
+    cdef public History history
+    cdef public object limits
+    cdef public long long total
+    cdef public long long max_total
+    cdef public long long max_bytes
+    cdef public long long max_segments
+    cdef public long long max_ahead
+    cdef public long long max_behind
 
 cdef class Piece:
-    cdef long long start, end, number, ts_ns, identification, needs
-    cdef bytes octets
-
-cdef Piece piece_of(
-    long long start, long long end, bytes octets, long long number, long long ts_ns,
-    long long identification, long long needs
-)
+    cdef public long long start
+    cdef public long long end
+    cdef public bytes octets
+    cdef public long long number
+    cdef public long long ts_ns
+    cdef public long long identification
+    cdef public long long needs
+cdef Piece piece_of(long long start, long long end, bytes octets, long long number, long long ts_ns, long long identification, long long needs)
 
 cdef class Held:
-    cdef HoldingPool pool
-    cdef list pieces
-    cdef Py_ssize_t head
-    cdef long long octets
+    cdef public Py_ssize_t head
+    cdef public long long octets
+    cdef public HoldingPool pool
+    cdef public list pieces
     cdef Py_ssize_t count(self) except? -1
     cdef Piece front(self)
     cdef long long first(self) except? -2
@@ -38,26 +46,56 @@ cdef class Held:
     cdef int _account(self, long long octets) except? -1
     cdef Piece take_front(self)
 
+@cython.no_gc
 cdef class HalfStream:
-    cdef HoldingPool pool
-    cdef Held held
-    cdef readonly int index
-    cdef int cell, impossible_count
-    cdef unsigned int ack_seq, impossible_seq
-    cdef readonly signed char open
-    cdef signed char slow, ack_seen, fin_acked, waiting_acked, not_captured, doubted, probed
-    cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
-    cdef long long last_row, fin_number, fin_ns
-    cdef readonly long long packets, retransmissions, gaps, lost_bytes, cut_bytes
-    cdef readonly long long last_number, last_ns, activity
-    cdef long long sent, sent_ns, acked_late_ns
-    cdef readonly long long awaited_acks
-    cdef long long delivered_number, delivered_ns
-    cdef long long abandoned_below, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
+    cdef public HoldingPool pool
+    cdef public int index
+    cdef public int cell
+    cdef public signed char open
+    cdef public signed char slow
+    cdef public signed char doubted
+    cdef public long long isn
+    cdef public long long next_seq
+    cdef public long long next_offset
+    cdef public Held held
+    cdef public long long fin_offset
+    cdef public long long fin_number
+    cdef public long long fin_ns
+    cdef public long long delivered_number
+    cdef public long long delivered_ns
+    cdef public long long last_row
+    cdef public long long sent
+    cdef public long long sent_ns
+    cdef public signed char ack_seen
+    cdef public unsigned int ack_seq
+    cdef public long long acked
+    cdef public signed char fin_acked
+    cdef public long long acked_late_ns
+    cdef public long long awaited_acks
+    cdef public long long packets
+    cdef public long long retransmissions
+    cdef public long long gaps
+    cdef public long long lost_bytes
+    cdef public long long cut_bytes
+    cdef public long long last_number
+    cdef public long long last_ns
+    cdef public long long activity
+    cdef public long long waiting_until
+    cdef public signed char waiting_acked
+    cdef public long long deadline_segments
+    cdef public long long deadline_ns
+    cdef public long long abandoned_below
+    cdef public signed char not_captured
+    cdef public long long linger_ns
+    cdef public long long linger_turn
+    cdef public int impossible_count
+    cdef public unsigned int impossible_seq
     cdef public tuple first_retransmission
     cdef public object resent
-    cdef tuple repeated, closed_window
-    cdef object zero_windows
+    cdef public tuple repeated
+    cdef public tuple closed_window
+    cdef public signed char probed
+    cdef public object zero_windows
     cdef int count(self, long long number, long long ts_ns, long long segment_serial) except? -1
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1
@@ -73,25 +111,15 @@ cdef class HalfStream:
     cdef long long captured_end(self) except? -1
     cdef long long acknowledged(self) except? -1
     cdef bint differs(self, Segment segment, long long offset) except? -1
-    cdef int _compare(
-        self, Segment segment, long long start, long long offset, long long captured
-    ) except? -1
+    cdef int _compare(self, Segment segment, long long start, long long offset, long long captured) except? -1
     cdef bint needs_care(self, HalfStream other) except? -1
     cdef int count_impossible(self, long long seq, long long length) except? -1
     cdef bint lost_before(self, Segment segment, long long round_trip_ns) except? -1
     cdef int insert(self, Segment segment, long long needs, bint waits) except? -1
-    cdef int _count_resent(
-        self, Segment segment, long long start, long long offset, long long captured
-    ) except? -1
+    cdef int _count_resent(self, Segment segment, long long start, long long offset, long long captured) except? -1
     cdef bint _repeated(self, long long offset, long long length, long long ts_ns) except? -1
-    cdef int _hold(
-        self, Segment segment, long long start, long long captured, long long offset,
-        long long end, long long needs
-    ) except? -1
-    cdef int _deliver(
-        self, bytes octets, int source, long long start, long long captured, long long length,
-        long long number, long long ts_ns, long long seen
-    ) except? -1
+    cdef int _hold(self, Segment segment, long long start, long long captured, long long offset, long long end, long long needs) except? -1
+    cdef int _deliver(self, bytes octets, int source, long long start, long long captured, long long length, long long number, long long ts_ns, long long seen) except? -1
     cdef int _advance(self, long long octets) except? -1
     cdef int lose(self, long long octets, long long number, long long ts_ns) except? -1
     cdef int deliver_piece(self, Piece piece, long long number, long long ts_ns, long long seen) except? -1

@@ -59,18 +59,19 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
     return ts_ns + wait_ns
 
 
+@cython.cclass
 class HoldingPool:
     """What all half-streams share: their limits, writer and history, and how much they hold."""
 
     writer: EventWriter
     history: History
     limits: Any
-    total: int  # bytes held by all half-streams
-    max_total: int  # bounds of `Limits`: bytes held by all,
-    max_bytes: int  # bytes and segments held by one,
-    max_segments: int
-    max_ahead: int  # bytes that a segment may lie ahead or behind
-    max_behind: int
+    total: cython.longlong  # bytes held by all half-streams
+    max_total: cython.longlong  # bounds of `Limits`: bytes held by all,
+    max_bytes: cython.longlong  # bytes and segments held by one,
+    max_segments: cython.longlong
+    max_ahead: cython.longlong  # bytes that a segment may lie ahead or behind
+    max_behind: cython.longlong
 
     def __init__(self, limits: Any, writer: EventWriter, history: History) -> None:
         self.limits = limits
@@ -84,18 +85,20 @@ class HoldingPool:
         self.max_segments = limits.held_segments
 
 
+@cython.cclass
 class Piece:
     """A range of a half-stream that is held back."""
 
-    start: int  # offsets of the half-stream
-    end: int
+    start: cython.longlong  # offsets of the half-stream
+    end: cython.longlong
     octets: bytes  # fewer than in the range where a snap length cut the packet
-    number: int  # of its packet
-    ts_ns: int
-    identification: int  # of its IP packet, -1 for none
-    needs: int  # the offset of the other direction that it acknowledges
+    number: cython.longlong  # of its packet
+    ts_ns: cython.longlong
+    identification: cython.longlong  # of its IP packet, -1 for none
+    needs: cython.longlong  # the offset of the other direction that it acknowledges
 
 
+@cython.cfunc
 def piece_of(
     start: cython.longlong,
     end: cython.longlong,
@@ -117,11 +120,12 @@ def piece_of(
     return piece
 
 
+@cython.cclass
 class Held:
     """The pieces of one half-stream: those of a list from index `head` on."""
 
-    head: int
-    octets: int  # bytes of the pieces, and `HELD_SEGMENT_BYTES` for each
+    head: cython.Py_ssize_t
+    octets: cython.longlong  # bytes of the pieces, and `HELD_SEGMENT_BYTES` for each
 
     pool: HoldingPool
     pieces: list[Any]
@@ -136,10 +140,12 @@ class Held:
         """How many pieces are held."""
         return len(self.pieces) - self.head
 
+    @cython.cfunc
     def front(self) -> Piece:
         """The first piece; there must be one."""
         return self.pieces[self.head]
 
+    @cython.exceptval(-2)
     def first(self) -> cython.longlong:
         """Where the first piece starts; -1 when nothing is held."""
         piece: Piece
@@ -148,6 +154,7 @@ class Held:
         piece = self.pieces[self.head]
         return piece.start
 
+    @cython.exceptval(-2)
     def end(self) -> cython.longlong:
         """Where the last piece ends; -1 when nothing is held."""
         piece: Piece
@@ -156,6 +163,7 @@ class Held:
         piece = self.pieces[len(self.pieces) - 1]
         return piece.end
 
+    @cython.exceptval(-2)
     def run_end(self) -> cython.longlong:
         """Where the pieces end that follow each other from the first one; there must be one."""
         piece: Piece
@@ -168,6 +176,7 @@ class Held:
             position = piece.end
         return position
 
+    @cython.exceptval(-2)
     def after(self, position: cython.longlong) -> cython.longlong:
         """Where the first piece at or after a position starts; -1 for none."""
         piece: Piece
@@ -177,6 +186,7 @@ class Held:
         piece = self.pieces[index]
         return piece.start
 
+    @cython.exceptval(-2)
     def _index(self, position: cython.longlong) -> cython.Py_ssize_t:
         """Index of the first piece at or after a position."""
         piece: Piece
@@ -199,6 +209,7 @@ class Held:
             return True
         return self.octets > pool.max_bytes or pool.total > pool.max_total
 
+    @cython.cfunc
     def find(self, start: cython.longlong, end: cython.longlong) -> Piece:
         """The piece that is exactly this range, or None."""
         piece: Piece
@@ -265,6 +276,7 @@ class Held:
         self.pool.total += octets
         return 0
 
+    @cython.cfunc
     def take_front(self) -> Piece:
         """Remove and give the first piece."""
         piece: Piece = self.pieces[self.head]
@@ -300,63 +312,63 @@ class HalfStream:
     """
 
     pool: HoldingPool
-    index: int  # its number in rows of events: slot * 2 + direction
-    cell: int  # the cell of `Reassembler.cache` that names it, -1 for none
-    open: cython.bint  # its conversation has not ended
-    slow: cython.bint  # the next segment may not be ordinary, and is for `SlowPath`
-    doubted: cython.bint  # a segment that may end the conversation is in doubt, see `doubt`
+    index: cython.int  # its number in rows of events: slot * 2 + direction
+    cell: cython.int  # the cell of `Reassembler.cache` that names it, -1 for none
+    open: cython.schar  # its conversation has not ended
+    slow: cython.schar  # the next segment may not be ordinary, and is for `SlowPath`
+    doubted: cython.schar  # a segment that may end the conversation is in doubt, see `doubt`
 
     # position in the stream
-    isn: int  # initial sequence number, -1 while not known
-    next_seq: int  # number of the byte at `next_offset`, -1 while not known
-    next_offset: int  # all bytes before it were handed on
+    isn: cython.longlong  # initial sequence number, -1 while not known
+    next_seq: cython.longlong  # number of the byte at `next_offset`, -1 while not known
+    next_offset: cython.longlong  # all bytes before it were handed on
     held: Held  # pieces behind it, None before the first one
-    fin_offset: int  # where a FIN ends the stream, -1 while not known
-    fin_number: int  # the packet of that FIN
-    fin_ns: int
-    delivered_number: int  # the packet of the bytes handed on last
-    delivered_ns: int
-    last_row: int  # row of these bytes in `History`, -1 for none
+    fin_offset: cython.longlong  # where a FIN ends the stream, -1 while not known
+    fin_number: cython.longlong  # the packet of that FIN
+    fin_ns: cython.longlong
+    delivered_number: cython.longlong  # the packet of the bytes handed on last
+    delivered_ns: cython.longlong
+    last_row: cython.longlong  # row of these bytes in `History`, -1 for none
 
     # bytes shown to be sent by the number of an empty segment
-    sent: int  # the highest offset
-    sent_ns: int  # the time of the first segment that shows it
+    sent: cython.longlong  # the highest offset
+    sent_ns: cython.longlong  # the time of the first segment that shows it
 
     # acknowledgements by the other side
-    ack_seen: cython.bint  # there was one
-    ack_seq: int  # number of the last one
-    acked: int  # the highest offset acknowledged
-    fin_acked: cython.bint
-    acked_late_ns: int  # time of a delayed one of all that was sent, 0 for none
-    awaited_acks: int  # see `Conversation`
+    ack_seen: cython.schar  # there was one
+    ack_seq: cython.uint  # number of the last one
+    acked: cython.longlong  # the highest offset acknowledged
+    fin_acked: cython.schar
+    acked_late_ns: cython.longlong  # time of a delayed one of all that was sent, 0 for none
+    awaited_acks: cython.longlong  # see `Conversation`
 
     # counts
-    packets: int
-    retransmissions: int
-    gaps: int
-    lost_bytes: int  # those of the gaps
-    cut_bytes: int  # those that the snap length cut off
+    packets: cython.longlong
+    retransmissions: cython.longlong
+    gaps: cython.longlong
+    lost_bytes: cython.longlong  # those of the gaps
+    cut_bytes: cython.longlong  # those that the snap length cut off
 
     # the last packet
-    last_number: int
-    last_ns: int
-    activity: int  # how many segments of all conversations were read, with this one
+    last_number: cython.longlong
+    last_ns: cython.longlong
+    activity: cython.longlong  # how many segments of all conversations were read, with this one
 
     # bytes that are missing
-    waiting_until: int  # bytes before this offset are waited for, -1 for none
-    waiting_acked: cython.bint  # `ack_seen` when the wait began
-    deadline_segments: int  # the wait ends at so many segments of the conversation
-    deadline_ns: int  # or at this time
-    abandoned_below: int  # holes before this offset are given up
-    not_captured: cython.bint  # bytes are acknowledged and not in the capture: none are waited for
+    waiting_until: cython.longlong  # bytes before this offset are waited for, -1 for none
+    waiting_acked: cython.schar  # `ack_seen` when the wait began
+    deadline_segments: cython.longlong  # the wait ends at so many segments of the conversation
+    deadline_ns: cython.longlong  # or at this time
+    abandoned_below: cython.longlong  # holes before this offset are given up
+    not_captured: cython.schar  # bytes are acknowledged and not in the capture: none are waited for
 
     # end of the conversation after FINs or a RST
-    linger_ns: int  # its time, `NEVER` for none
-    linger_turn: int  # the order of those at one time
+    linger_ns: cython.longlong  # its time, `NEVER` for none
+    linger_turn: cython.longlong  # the order of those at one time
 
     # segments that lie where they cannot
-    impossible_count: int  # how many in a row follow each other
-    impossible_seq: int  # the number behind the last one
+    impossible_count: cython.int  # how many in a row follow each other
+    impossible_seq: cython.uint  # the number behind the last one
 
     # bytes sent again
     first_retransmission: tuple[Any, ...]  # (packet number, ts_ns)
@@ -365,7 +377,7 @@ class HalfStream:
 
     # zero windows of the side that sends this direction
     closed_window: tuple[Any, ...]  # the present one: (packet number, its time, last time, ack)
-    probed: cython.bint  # the other side had something to send to it
+    probed: cython.schar  # the other side had something to send to it
     zero_windows: Any  # a `ZeroWindow` of those that are over
 
     def __init__(self, pool: Any, index: int) -> None:
@@ -459,9 +471,11 @@ class HalfStream:
             self.sent, self.sent_ns = offset, ts_ns
         return 0
 
+    @cython.exceptval(-2)
     def _before_fin(self, offset: cython.longlong) -> cython.longlong:
         return min(offset, self.fin_offset) if self.fin_offset >= 0 else offset
 
+    @cython.exceptval(-2)
     def known_end(self) -> cython.longlong:
         """Where the bytes end that are known to have been sent, without those that are held."""
         return max(self.acked, self.sent)

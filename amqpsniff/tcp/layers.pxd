@@ -1,23 +1,34 @@
+# Written by `python -m tests.house.declarations`.
+
 cdef class Layers:
-    cdef object fragments
-    cdef list extra
-    cdef readonly dict unread
-    cdef const unsigned char[::1] block, octets
-    cdef long long source, at, end, wire_end, ts_ns, identification
-    cdef long long family, a_high, a_low, b_high, b_low, reason
+    cdef public object fragments
+    cdef public long long source
+    cdef public long long identification
+    cdef public long long reason
+    cdef public list extra
+    cdef public dict unread
+    cdef public const unsigned char[::1] block
+    cdef public const unsigned char[::1] octets
+    cdef public long long at
+    cdef public long long end
+    cdef public long long wire_end
+    cdef public long long ts_ns
+    cdef public long long family
+    cdef public long long a_high
+    cdef public long long a_low
+    cdef public long long b_high
+    cdef public long long b_low
     cdef int begin_batch(self, const unsigned char[::1] octets, list extra) except? -1
     cdef int leave(self, bint used) except? -1
     cdef int walk(self, long long header) except? -9
     cdef int _layer(self, int kind) except? -9
+    cdef int _unread(self, object tunnel) except? -9
     cdef int _icmp(self, int unreachable) except? -9
     cdef int _ipv4(self) except? -9
     cdef int _ipv6(self) except? -9
     cdef int _extension(self, long long unit) except? -9
     cdef int _fragment_header(self) except? -9
-    cdef int _fragment(
-        self, int protocol, long long identification, long long offset, bint last
-    ) except? -9
+    cdef int _fragment(self, int protocol, long long identification, long long offset, bint last) except? -9
     cdef int _udp(self) except? -9
     cdef int _gre(self) except? -9
-    cdef int _unread(self, tunnel) except? -9
     cdef int _inside(self, long long header) except? -9

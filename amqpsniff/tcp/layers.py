@@ -40,7 +40,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
 
 _PORTS = cython.declare(
     dict,
@@ -88,6 +87,7 @@ def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> c
     return high * RANGE32 + _u32(octets, at + 4)
 
 
+@cython.cclass
 class Layers:
     """A packet's innermost header; the caller sets `end`, `wire_end` and `ts_ns`.
 
@@ -96,23 +96,23 @@ class Layers:
     """
 
     fragments: Any
-    source: int
-    identification: int
-    reason: int
+    source: cython.longlong
+    identification: cython.longlong
+    reason: cython.longlong
 
     extra: list[Any]
     unread: dict[Any, Any]
-    block: ByteView
-    octets: ByteView
-    at: int
-    end: int
-    wire_end: int
-    ts_ns: int
-    family: int
-    a_high: int
-    a_low: int
-    b_high: int
-    b_low: int
+    block: cython.const[cython.uchar][::1]
+    octets: cython.const[cython.uchar][::1]
+    at: cython.longlong
+    end: cython.longlong
+    wire_end: cython.longlong
+    ts_ns: cython.longlong
+    family: cython.longlong
+    a_high: cython.longlong
+    a_low: cython.longlong
+    b_high: cython.longlong
+    b_low: cython.longlong
 
     def __init__(self, fragments: Any) -> None:
         self.fragments = fragments
@@ -122,7 +122,7 @@ class Layers:
         self.identification = -1
         self.reason = 0
 
-    def begin_batch(self, octets: ByteView, extra: list[Any]) -> cython.int:
+    def begin_batch(self, octets: cython.const[cython.uchar][::1], extra: list[Any]) -> cython.int:
         """Packets from here on are in `octets`; whole packets of fragments go to `extra`."""
         self.block = octets
         self.octets = octets
@@ -138,6 +138,7 @@ class Layers:
         self.source = -1
         return 0
 
+    @cython.exceptval(-9)
     def walk(self, header: cython.longlong) -> cython.int:
         """Go from an IP header to `TCP`, with `at` at its header, or to another end."""
         _layer_number: cython.int
@@ -149,6 +150,7 @@ class Layers:
                 return kind
         return MALFORMED
 
+    @cython.exceptval(-9)
     def _layer(self, kind: cython.int) -> cython.int:
         """Read one header, by EtherType or IP protocol; gives the next one or how it ends."""
         if kind == IPV4 or kind == 4:
@@ -173,11 +175,13 @@ class Layers:
             return self._unread(_PROTOCOLS[kind])
         return NOT_TCP
 
+    @cython.exceptval(-9)
     def _unread(self, tunnel: Any) -> cython.int:
         """Count a packet of a tunnel that is not read."""
         self.unread[tunnel] = self.unread.get(tunnel, 0) + 1
         return NOT_TCP
 
+    @cython.exceptval(-9)
     def _icmp(self, unreachable: cython.int) -> cython.int:
         """ICMP: what a packet of type `unreachable` quotes, if that is TCP."""
         at: cython.longlong = self.at
@@ -194,6 +198,7 @@ class Layers:
             kind = self._ipv4()
         return QUOTED if kind == TCP and self.end - self.at >= 8 else NOT_TCP
 
+    @cython.exceptval(-9)
     def _ipv4(self) -> cython.int:
         at: cython.longlong = self.at
         header: cython.longlong
@@ -224,6 +229,7 @@ class Layers:
             )
         return self.octets[at + 9]
 
+    @cython.exceptval(-9)
     def _ipv6(self) -> cython.int:
         at: cython.longlong = self.at
         length: cython.longlong
@@ -242,6 +248,7 @@ class Layers:
         self.at = at + 40
         return self.octets[at + 6]
 
+    @cython.exceptval(-9)
     def _extension(self, unit: cython.longlong) -> cython.int:
         """An extension header: next header, length in units of so many bytes beyond the first 8."""
         at: cython.longlong = self.at
@@ -250,6 +257,7 @@ class Layers:
         self.at = at + 8 + self.octets[at + 1] * unit
         return self.octets[at]
 
+    @cython.exceptval(-9)
     def _fragment_header(self) -> cython.int:
         """The fragment header of IPv6 (RFC 8200 §4.5); an atomic fragment (RFC 6946) is whole."""
         at: cython.longlong = self.at
@@ -264,6 +272,7 @@ class Layers:
             self.octets[at], _u32(self.octets, at + 4), offset & 0xFFF8, offset & 1 == 0
         )
 
+    @cython.exceptval(-9)
     def _fragment(
         self,
         protocol: cython.int,
@@ -291,6 +300,7 @@ class Layers:
         self.wire_end = whole.length
         return whole.protocol
 
+    @cython.exceptval(-9)
     def _udp(self) -> cython.int:
         """Tunnels over UDP, by port."""
         port: cython.int
@@ -302,11 +312,13 @@ class Layers:
             return self._unread(_PORTS[port])
         return self._inside(header)
 
+    @cython.exceptval(-9)
     def _gre(self) -> cython.int:
         """GRE and ERSPAN."""
         header: cython.longlong = header_in_gre(self.octets, self.at, self.end)
         return self._unread("GRE") if header == UNREAD else self._inside(header)
 
+    @cython.exceptval(-9)
     def _inside(self, header: cython.longlong) -> cython.int:
         """Go on with the header that a tunnel contains."""
         ip: cython.longlong

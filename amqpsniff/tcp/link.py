@@ -43,7 +43,7 @@ from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, OFFSET_BITS, OFFSET_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from amqpsniff.byteorder import ByteView
+    pass
 
 NOT_IP = cython.declare(cython.longlong, -1)
 
@@ -198,8 +198,12 @@ def _peel(
     return NOT_IP
 
 
+@cython.exceptval(-2)
 def find_ip_below(
-    octets: ByteView, at: cython.longlong, end: cython.longlong, ethertype: cython.longlong
+    octets: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    ethertype: cython.longlong,
 ) -> cython.longlong:
     """The IP header below `ethertype`, whose contents start at `at`; or `NOT_IP`."""
     header: cython.longlong = _header(ethertype, at)
@@ -215,8 +219,12 @@ def find_ip_below(
     return NOT_IP
 
 
+@cython.exceptval(-9)
 def header_in_udp(
-    octets: ByteView, at: cython.longlong, end: cython.longlong, port: cython.int
+    octets: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    port: cython.int,
 ) -> cython.longlong:
     """The header in a tunnel whose own is at `at`, behind that of UDP; or `UNREAD`, `NOT_IP`."""
     if end - at < 8:
@@ -281,7 +289,10 @@ def _gtp(
     return _by_version(octets, at, end) if octets[at] >> 4 in (4, 6) else UNREAD
 
 
-def header_in_gre(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+@cython.exceptval(-9)
+def header_in_gre(
+    octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.longlong:
     """The header in GRE (RFC 2784, RFC 2890) and ERSPAN I to III; or `UNREAD`, `NOT_IP`."""
     flags: cython.int
     ethertype: cython.int
@@ -390,8 +401,12 @@ def _pktap(
     return find_ip(octets, at + length, end, octets[at + 8])
 
 
+@cython.exceptval(-2)
 def find_ip(
-    octets: ByteView, at: cython.longlong, end: cython.longlong, link_type: cython.longlong
+    octets: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    link_type: cython.longlong,
 ) -> cython.longlong:
     """The IP header of a packet at `at` (captured up to `end`); or `NOT_IP`."""
     size: cython.longlong = end - at

@@ -36,15 +36,16 @@ SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
 """Deadlines beyond four for each open conversation before those of closed ones are taken out."""
 
 
+@cython.cclass
 class Deadlines:
     """Half-streams by deadline."""
 
-    next_ns: int  # the earliest deadline, `NEVER` if there is none
+    next_ns: cython.longlong  # the earliest deadline, `NEVER` if there is none
     heap: list[Any]  # (deadline, its number, half-stream)
     queue: Any  # half-streams by `linger_ns`
-    last_ns: int  # the latest deadline in the queue
-    made: int  # deadlines so far
-    pending_ns: int  # the deadline of `PendingConversations`
+    last_ns: cython.longlong  # the latest deadline in the queue
+    made: cython.longlong  # deadlines so far
+    pending_ns: cython.longlong  # the deadline of `PendingConversations`
 
     def __init__(self) -> None:
         self.clear()
@@ -96,12 +97,14 @@ class Deadlines:
             self.next_ns = self._earliest()
         return 0
 
+    @cython.cfunc
     def take(self) -> HalfStream:
         """Take the earliest deadline out; gives its half-stream. There must be one."""
         half: HalfStream = self._first()
         self.next_ns = self._earliest()
         return half
 
+    @cython.cfunc
     def _first(self) -> HalfStream:
         half: HalfStream
         if self.queue:
@@ -110,6 +113,7 @@ class Deadlines:
                 return self.queue.popleft()
         return heapq.heappop(self.heap)[2]
 
+    @cython.exceptval(-2)
     def _earliest(self) -> cython.longlong:
         half: HalfStream
         found: cython.longlong = self.heap[0][0] if self.heap else NEVER

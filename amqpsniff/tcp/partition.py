@@ -35,7 +35,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 COLUMN_NAMES = (
     "number", "ts_ns", "start", "captured", "original", "link_type", "passed", "order_ns"
@@ -114,11 +113,12 @@ def _numbers(name: Any) -> tuple[Any, ...]:
     return high - ((high >> 63) << 64), low - ((low >> 63) << 64), int(port)
 
 
+@cython.cclass
 class Marks:
     """A number for each mark: what `find` gives for it. The last ones are remembered."""
 
-    known: IntView
-    answers: IntView
+    known: cython.longlong[::1]
+    answers: cython.longlong[::1]
     find: Any
 
     def __init__(self, find: Any) -> None:
@@ -126,6 +126,7 @@ class Marks:
         self.answers = array("q", [0]) * CELLS
         self.find = find
 
+    @cython.exceptval(-3)
     def number(self, mark: cython.longlong) -> cython.longlong:
         """The number of a mark."""
         cell: cython.longlong = mark & (CELLS - 1)
@@ -135,6 +136,7 @@ class Marks:
         return self.answers[cell]
 
 
+@cython.cclass
 class Partition(Marks):
     """The conversations of one reader: those with the marks of `only`, or all `but` these.
 

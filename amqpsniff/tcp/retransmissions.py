@@ -33,37 +33,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 # Rows of the ring: more than `Limits.history_bytes` of captured packets of 512 bytes.
 ROWS = cython.declare(cython.longlong, 16_384)
 
 
+@cython.cclass
 class History:
     """Where the bytes of the last segments are; one object for all half-streams.
 
     The argument `seen` of its methods is the number of bytes of packets captured so far.
     """
 
-    segments: int  # how many of a half-stream are compared at most
-    octets: int  # for how many captured bytes they are kept
-    duplicate_ns: int  # see `Limits`
+    segments: cython.longlong  # how many of a half-stream are compared at most
+    octets: cython.longlong  # for how many captured bytes they are kept
+    duplicate_ns: cython.longlong  # see `Limits`
 
-    table: IntView  # the ring of rows, whose columns `codes` names
-    head: int  # number of the next row
+    table: cython.longlong[::1]  # the ring of rows, whose columns `codes` names
+    head: cython.longlong  # number of the next row
     blocks: dict[Any, Any]  # blocks of packets by number
-    blocks_made: int
-    block: int  # the number of the batch's block
+    blocks_made: cython.longlong
+    block: cython.longlong  # the number of the batch's block
     order: Any  # [number, bytes seen up to its last row] of each block, oldest first
     entry: list[Any]  # that of the batch's block
 
     # the packet being read
-    seen: int  # bytes of packets captured up to it
-    identification: int  # of the IP packet, -1 if it has none
+    seen: cython.longlong  # bytes of packets captured up to it
+    identification: cython.longlong  # of the IP packet, -1 if it has none
 
     # the packet that had the first of the bytes compared last, -1 if unknown
-    sent_number: int
-    sent_ns: int
+    sent_number: cython.longlong
+    sent_ns: cython.longlong
 
     def __init__(self, limits: Any) -> None:
         self.segments = limits.history_segments
@@ -78,6 +78,8 @@ class History:
         self.seen = 0
         self.identification = self.sent_number = self.sent_ns = -1
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def remember(self, octets: Any, seen: cython.longlong) -> cython.longlong:
         """Keep a block alive; gives its number."""
         serial: cython.longlong = self.blocks_made
@@ -86,6 +88,8 @@ class History:
         self.order.append([serial, seen])
         return serial
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def begin_batch(self, octets: Any, seen: cython.longlong) -> cython.int:
         """Packets from here on are in `octets`: it becomes `block`."""
         while self.order and self.order[0][1] < seen - self.octets:
@@ -95,6 +99,8 @@ class History:
             self.entry = self.order[len(self.order) - 1]
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def end_batch(self, seen: cython.longlong) -> cython.int:
         """The batch's last packet was read: its block has rows up to here."""
         self.entry[1] = seen

@@ -23,32 +23,36 @@ from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from amqpsniff.byteorder import IntView
+    pass
 
 
+@cython.no_gc
+@cython.cclass
 class Segment:
     """A TCP segment: the columns of its row, see `codes`, and its packet."""
 
-    rows: IntView
-    at: int  # where its row begins in `rows`
-    number: int  # of its packet, with the index of its capture
-    ts_ns: int  # of its packet
-    seq: int
-    payload_seq: int  # the number of the first byte of its payload, which is behind that of a SYN
-    ack: int
-    flags: int
+    rows: cython.longlong[::1]
+    at: cython.longlong  # where its row begins in `rows`
+    number: cython.longlong  # of its packet, with the index of its capture
+    ts_ns: cython.longlong  # of its packet
+    seq: cython.longlong
+    payload_seq: (
+        cython.longlong
+    )  # the number of the first byte of its payload, which is behind that of a SYN
+    ack: cython.longlong
+    flags: cython.int
     octets: bytes  # the bytes that its payload is in
-    extra: int  # where these are in `extra`, -1 for those of the batch
-    start: int  # of its payload in `octets`
-    captured: int
-    length: int
-    seen: int  # bytes of packets captured up to it
+    extra: cython.longlong  # where these are in `extra`, -1 for those of the batch
+    start: cython.longlong  # of its payload in `octets`
+    captured: cython.longlong
+    length: cython.longlong
+    seen: cython.longlong  # bytes of packets captured up to it
 
     def read(
         self,
         writer: EventWriter,
         octets: bytes,
-        rows: IntView,
+        rows: cython.longlong[::1],
         at: cython.longlong,
         number: cython.longlong,
         ts_ns: cython.longlong,

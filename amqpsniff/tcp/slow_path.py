@@ -74,7 +74,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
 """Bytes that a RST may show to be missing: some devices reset with any number, a real one is
@@ -82,6 +81,9 @@ within a window of the last byte that was captured."""
 _ROW = array("q", [0]) * SEGMENT_FIELDS
 
 
+@cython.final
+@cython.no_gc
+@cython.cclass
 class FollowedSegment(Segment):
     """A segment of an open conversation, once `_handle` has found where it belongs."""
 
@@ -90,22 +92,23 @@ class FollowedSegment(Segment):
     conversation: Conversation
 
 
+@cython.cclass
 class SlowPath:
     """State of all conversations; `expire` is to be called at `deadlines.next_ns`."""
 
     limits: Any
-    max_conversations: int
-    linger_after_ns: int
-    near_bytes: int
-    segment_serial: int  # how many segments were read, with the present one
+    max_conversations: cython.longlong
+    linger_after_ns: cython.longlong
+    near_bytes: cython.longlong
+    segment_serial: cython.longlong  # how many segments were read, with the present one
     limit_reported: cython.bint
 
     # counters, see `Reassembler.counters`
-    cut: int
-    retransmissions: int
-    duplicates: int
-    out_of_order: int
-    impossible: int
+    cut: cython.longlong
+    retransmissions: cython.longlong
+    duplicates: cython.longlong
+    out_of_order: cython.longlong
+    impossible: cython.longlong
 
     pool: HoldingPool
     table: ConversationTable
@@ -136,11 +139,12 @@ class SlowPath:
         self.limit_reported = False
         self.positions = array("q") if positions else None
 
-    def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
+    @cython.cfunc
+    def find(self, rows: cython.longlong[::1], at: cython.longlong) -> HalfStream:
         """The half-stream of a segment, or None."""
         return self.table.find(rows, at)
 
-    def note_unreachable(self, rows: IntView, at: cython.longlong) -> cython.int:
+    def note_unreachable(self, rows: cython.longlong[::1], at: cython.longlong) -> cython.int:
         """ICMP says that a segment did not reach its destination: note the first about a SYN."""
         half: HalfStream = self.find(rows, at)
         if half is None or half.isn != rows[at + SEQ]:
@@ -150,10 +154,11 @@ class SlowPath:
             conversation.unreachable = rows[at + ACKNOWLEDGED]
         return 0
 
+    @cython.exceptval(-2)
     def unknown(
         self,
         octets: bytes,
-        rows: IntView,
+        rows: cython.longlong[::1],
         at: cython.longlong,
         number: cython.longlong,
         ts_ns: cython.longlong,
@@ -178,10 +183,11 @@ class SlowPath:
                     return self._queue_pending(pending, key, segment) - 1
         return self._open(segment, number)
 
+    @cython.cfunc
     def _segment(
         self,
         octets: bytes,
-        rows: IntView,
+        rows: cython.longlong[::1],
         at: cython.longlong,
         number: cython.longlong,
         ts_ns: cython.longlong,
@@ -191,6 +197,7 @@ class SlowPath:
         segment.read(self.writer, octets, rows, at, number, ts_ns)
         return segment
 
+    @cython.cfunc
     def _make_pending(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
         """A pending conversation for what comes before its SYN; None if there may be no more."""
         if self.pending.full or self.positions is not None:
@@ -249,6 +256,7 @@ class SlowPath:
         self.history.identification, self.segment_serial = identification, now
         return 0
 
+    @cython.cfunc
     def _keep(self, key: bytes, segment: Segment) -> Any:
         """The `KeptSegment` of a segment, to be followed later."""
         rows: cython.longlong[::1] = segment.rows
@@ -261,6 +269,7 @@ class SlowPath:
             kept[column] = rows[at + column]
         return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.segment_serial)
 
+    @cython.cfunc
     def _recall(self, kept: Any) -> FollowedSegment:
         """A segment that was kept: its payload is now in bytes of its own."""
         self.writer.extra.append(kept.octets)
@@ -313,6 +322,8 @@ class SlowPath:
             self._replay_kept(conversation.successor.segments)
         return 0
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def close_all(self, most: cython.longlong) -> cython.int:
         """End every open conversation: those that wait for a time as if it had come, and `most` of
         the others in the order in which they were opened.
@@ -334,7 +345,7 @@ class SlowPath:
         self,
         octets: bytes,
         index: cython.int,
-        rows: IntView,
+        rows: cython.longlong[::1],
         at: cython.longlong,
         number: cython.longlong,
         ts_ns: cython.longlong,
@@ -640,7 +651,11 @@ class SlowPath:
         return in_a_row >= self.limits.impossible_in_a_row and segment.length > 0
 
     def note_position(
-        self, half: HalfStream, offset: cython.longlong, rows: IntView, at: cython.longlong
+        self,
+        half: HalfStream,
+        offset: cython.longlong,
+        rows: cython.longlong[::1],
+        at: cython.longlong,
     ) -> cython.int:
         """Note where the payload of the segment at `at` lies: at an offset of its half-stream."""
         acked: cython.longlong = half.acknowledged() if half.ack_seen else -1

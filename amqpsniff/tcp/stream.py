@@ -26,7 +26,7 @@ from amqpsniff.packet_numbers import NUMBER_MASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from amqpsniff.byteorder import IntView
+    pass
 
 POSITION_FIELDS = 6
 """Integers of a segment's position, see `Reassembler.take_positions`."""
@@ -153,6 +153,7 @@ def _column(code: Any, rows: Any) -> Any:
     return memoryview(room_for((4 if code == "i" else 8) * rows)).cast(code)
 
 
+@cython.cclass
 class EventWriter:
     """Writes the next `StreamBatch`: columns of events, bytes that were held back, findings."""
 
@@ -161,22 +162,24 @@ class EventWriter:
     findings: list[Any]
     late: list[Any]
     resets: list[Any]
-    count: int
-    capacity: int
-    kind: IntView
-    half: IntView
-    source: IntView
-    start: IntView
-    length: IntView
-    stream_offset: IntView
-    number: IntView
-    ts_ns: IntView
+    count: cython.longlong
+    capacity: cython.longlong
+    kind: cython.int[::1]
+    half: cython.int[::1]
+    source: cython.int[::1]
+    start: cython.longlong[::1]
+    length: cython.longlong[::1]
+    stream_offset: cython.longlong[::1]
+    number: cython.longlong[::1]
+    ts_ns: cython.longlong[::1]
 
     def __init__(self) -> None:
         self.late = []
         self.resets = []
         self.reserve(0)
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Start a batch with room for `rows` events."""
         self.count = 0

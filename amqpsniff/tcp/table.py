@@ -32,7 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
@@ -51,7 +50,8 @@ _ENDED = cython.declare(HalfStream, HalfStream(None, -1))
 _ENDED.open = 0
 
 
-def key_of(rows: IntView, at: cython.longlong) -> bytes:
+@cython.cfunc
+def key_of(rows: cython.longlong[::1], at: cython.longlong) -> bytes:
     """The addresses and ports of the segment at `at`, as bytes."""
     if not 0 <= at < len(rows) - PORTS:
         raise IndexError("no such row")
@@ -78,34 +78,38 @@ def _before(half: HalfStream) -> cython.longlong:
     return (half.next_seq - half.next_offset - 1) & MASK
 
 
+@cython.cclass
 class Closed:
     """Facts of a conversation that are kept after its end; -1 for unknown numbers."""
 
     key: bytes
-    next_seq: int  # of the direction of its key
-    back_next_seq: int  # of the other direction
-    isn: int  # in the same way
-    back_isn: int
-    incarnation: int
+    next_seq: cython.longlong  # of the direction of its key
+    back_next_seq: cython.longlong  # of the other direction
+    isn: cython.longlong  # in the same way
+    back_isn: cython.longlong
+    incarnation: cython.longlong
     over: cython.bint  # it ended; otherwise it was given up and may go on
 
     def __init__(self) -> None:
         self.key = b""
 
 
+@cython.cclass
 class ConversationTable:
     """Open and recently closed conversations, bounded by `Limits`."""
 
     halves: list[Any]  # by slot * 2 + direction
     conversations: list[Any]  # by slot
     keys: dict[Any, Any]  # by conversation's key the half-stream of the direction with that key
-    open_count: int  # open conversations
-    near: int  # bytes within which a late segment is of a conversation that ended
-    remembered: int  # how many closed ones at most
-    turned: IntView  # the addresses and ports of a segment's other direction, as in a row
+    open_count: cython.longlong  # open conversations
+    near: cython.longlong  # bytes within which a late segment is of a conversation that ended
+    remembered: cython.longlong  # how many closed ones at most
+    turned: cython.longlong[
+        ::1
+    ]  # the addresses and ports of a segment's other direction, as in a row
     _closed: dict[Any, Any]  # by key the last one that ended
     _ended: list[Any]  # a ring of all that are remembered
-    _oldest: int  # index of the one that ended first
+    _oldest: cython.longlong  # index of the one that ended first
     _free: list[Any]  # slots
     _free_next_batch: list[Any]
     _quiet: list[Any]  # see `least_active`
@@ -125,7 +129,8 @@ class ConversationTable:
         self._quiet = []
         self.turned = array("q", [0]) * (PORTS + 1)
 
-    def back_key(self, rows: IntView, at: cython.longlong) -> bytes:
+    @cython.cfunc
+    def back_key(self, rows: cython.longlong[::1], at: cython.longlong) -> bytes:
         """The key of the other direction than the segment's."""
         ports: cython.longlong = rows[at + PORTS]
         turned: cython.longlong[::1] = self.turned
@@ -134,13 +139,15 @@ class ConversationTable:
         turned[PORTS] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
         return key_of(turned, 0)
 
-    def key(self, rows: IntView, at: cython.longlong) -> bytes:
+    @cython.cfunc
+    def key(self, rows: cython.longlong[::1], at: cython.longlong) -> bytes:
         """The key of the conversation of a segment."""
         key: bytes = key_of(rows, at)
         back_key: bytes = self.back_key(rows, at)
         return min(key, back_key)
 
-    def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
+    @cython.cfunc
+    def find(self, rows: cython.longlong[::1], at: cython.longlong) -> HalfStream:
         """The half-stream of a segment, or None."""
         key: bytes = key_of(rows, at)
         back_key: bytes = self.back_key(rows, at)
@@ -149,6 +156,8 @@ class ConversationTable:
             return half
         return self.halves[half.index ^ 1]
 
+    @cython.ccall
+    @cython.exceptval(-1)
     def begin_batch(self) -> cython.int:
         """Slots of conversations that ended in the last batch may be used again."""
         slot: cython.Py_ssize_t
@@ -193,6 +202,7 @@ class ConversationTable:
             self._remember(conversation, half, self._record(), over)
         return 0
 
+    @cython.cfunc
     def _record(self) -> Closed:
         """A record to be written: a new one, or that of the conversation which ended first."""
         record: Closed
@@ -224,7 +234,11 @@ class ConversationTable:
         return 0 if record is None else record.incarnation + 1
 
     def is_straggler(
-        self, rows: IntView, at: cython.longlong, seq: cython.longlong, syn: cython.bint
+        self,
+        rows: cython.longlong[::1],
+        at: cython.longlong,
+        seq: cython.longlong,
+        syn: cython.bint,
     ) -> cython.bint:
         """True if a segment without a conversation is a late one of a conversation that ended."""
         record: Closed = self._closed.get(self.key(rows, at))
@@ -242,7 +256,7 @@ class ConversationTable:
             return False  # before its first byte
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
-    def is_beyond(self, rows: IntView, at: cython.longlong) -> cython.bint:
+    def is_beyond(self, rows: cython.longlong[::1], at: cython.longlong) -> cython.bint:
         """True if the bytes of a segment come after all of a conversation that ended."""
         record: Closed = self._closed.get(self.key(rows, at))
         ahead: cython.longlong
@@ -253,6 +267,7 @@ class ConversationTable:
         ahead = (rows[at + SEQ] - (record.back_next_seq if back else record.next_seq)) & MASK
         return MIN_JUMP <= ahead < SIGN32
 
+    @cython.cfunc
     def least_active(self) -> Conversation:
         """The open conversation that has been quiet for the longest time.
 
@@ -275,6 +290,7 @@ class ConversationTable:
                     self._quiet.append((activity, conversation.serial, conversation))
             self._quiet.sort(reverse=True)
 
+    @cython.cfunc
     def all_open(self, most: cython.longlong) -> list[Any]:
         """Open conversations in the order in which they were opened, so many at most."""
         half: HalfStream

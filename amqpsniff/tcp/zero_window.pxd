@@ -1,3 +1,4 @@
+# Written by `python -m tests.house.declarations`.
 from amqpsniff.tcp.half_stream cimport HalfStream
 from amqpsniff.tcp.segment cimport Segment
 

@@ -60,6 +60,7 @@ def update_window(half: HalfStream, other: HalfStream, segment: Segment) -> cyth
     return 0
 
 
+@cython.cfunc
 def zero_window(half: HalfStream, other: HalfStream, end_ns: cython.longlong) -> Any:
     """The `ZeroWindow` of a direction's sender, until `end_ns`; null when nothing waited for it."""
     if half.closed_window is not None and half.probed:

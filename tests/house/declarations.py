@@ -32,28 +32,8 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HAND_WRITTEN = (
-    "amqpsniff.byteorder",
-    "amqpsniff.session.methods",
-    "amqpsniff.session.rules.context",
-    "amqpsniff.session.rules.emitter",
-    "amqpsniff.session.rules.gates",
-    "amqpsniff.session.tracker",
-    "amqpsniff.tcp.conversation",
-    "amqpsniff.tcp.half_stream",
-    "amqpsniff.tcp.handshake",
-    "amqpsniff.tcp.layers",
-    "amqpsniff.tcp.link",
-    "amqpsniff.tcp.out_of_order",
-    "amqpsniff.tcp.partition",
-    "amqpsniff.tcp.retransmissions",
-    "amqpsniff.tcp.segment",
-    "amqpsniff.tcp.slow_path",
-    "amqpsniff.tcp.stream",
-    "amqpsniff.tcp.table",
-    "amqpsniff.tcp.zero_window",
-)
-"""`byteorder` has its code in the `.pxd`. Of the others the `.py` does not say all types yet."""
+HAND_WRITTEN = ("amqpsniff.byteorder",)
+"""`byteorder` has its code in the `.pxd`."""
 
 SMALL = 1 << 15
 """Numbers below this are `int`, so that a product of two of them is one; others are `long long`."""

@@ -108,6 +108,7 @@ class RuleContext:
         self.tracker, self.log, self.shared = tracker, tracker.log, tracker.shared
         self.place_at(session, channel, number, ts_ns, frame, request, facts)
 
+    @cython.cfunc
     def place_at(
         self,
         session: Session,

@@ -71,7 +71,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
     from amqpsniff.findings.log import FindingLog
     from amqpsniff.session.tracker import Tracker
 
@@ -98,6 +97,8 @@ _LOOKED_EACH = cython.declare(cython.longlong, 128)
 and then at one in 128: a client that leaks a context or counts wrong goes on with it."""
 
 
+@cython.final
+@cython.cclass
 class Emitter:
     """Emits the events of a `Tracker`, where findings are wanted: the rules of each are asked.
 
@@ -114,12 +115,12 @@ class Emitter:
     gated: list[Any]
     known_bits: dict[Any, Any]
     names: list[Any]
-    kinds: ByteView
+    kinds: cython.const[cython.uchar][::1]
     recent_publishes: RecentPublishes
     routes_known: list[Any]
     exchange_words: Any
     exchanges: dict[Any, Any]
-    exchange_counts: IntView
+    exchange_counts: cython.longlong[::1]
 
     def __init__(self, tracker: Any) -> None:
         from amqpsniff.session.rules.registry import AMQP10_RULES, GATED, RULES
@@ -139,6 +140,7 @@ class Emitter:
 
     # events
 
+    @cython.ccall
     def emit(
         self,
         event: str,
@@ -156,6 +158,7 @@ class Emitter:
             context = self._context(session, channel, number, ts_ns, None, None, facts)
             ask(rules, context, bits)
 
+    @cython.ccall
     def emit_connection(
         self,
         event: str,
@@ -172,6 +175,7 @@ class Emitter:
             context = self._context(session, None, number, ts_ns, None, None, facts)
             ask(rules, context, bits)
 
+    @cython.cfunc
     def _context(
         self,
         session: Session | None,
@@ -438,6 +442,7 @@ class Emitter:
             self._emit_message("answered", channel, entry, messages, row)
         return 0
 
+    @cython.cfunc
     def _emit_message(
         self,
         event: str,
@@ -612,6 +617,7 @@ class Emitter:
             self.exchange_counts[at + 1] += size
         return 0
 
+    @cython.cfunc
     def _sum_exchanges(self) -> dict[Any, Any]:
         """Add the counts of the batch to those of exchanges by name, and give these."""
         code: cython.Py_ssize_t

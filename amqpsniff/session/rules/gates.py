@@ -58,12 +58,13 @@ if TYPE_CHECKING:
     from amqpsniff.session.rules.context import Rule
 
 
+@cython.cclass
 class GatedRule:
     """A rule and its gate: see `rules.context.requires` for `names` and `where` for `bits`."""
 
     rule: Any
     names: tuple[str, ...]
-    bits: int
+    bits: cython.int
 
     def __init__(self, rule: Rule, names: tuple[str, ...] | None, bits: int) -> None:
         self.rule, self.names, self.bits = rule, names, bits
