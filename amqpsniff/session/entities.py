@@ -32,7 +32,7 @@ _NAMES = cython.declare(list, method_flags.NAMES)
 _FIRST = cython.declare(cython.int, 4)
 
 
-@cython.no_gc  # type: ignore[attr-defined]
+@cython.no_gc
 @cython.cclass
 class LastSent:
     """Packets of a client's last frames, -1 for none: of any, and of each method.

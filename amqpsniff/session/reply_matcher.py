@@ -28,7 +28,7 @@ _NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: 
 _MAX_EARLY = cython.declare(cython.int, 16)
 
 
-@cython.no_gc  # type: ignore[attr-defined]
+@cython.no_gc
 @cython.cclass
 class Answers:
     """Times that answers to one method took. `number` and `ts_ns` are of the slowest request.
@@ -51,7 +51,7 @@ class Answers:
         self.ts_ns = NULL
 
 
-@cython.no_gc  # type: ignore[attr-defined]
+@cython.no_gc
 @cython.cclass
 class Waited:
     """Time in which a connection waited for answers, overlapping waits counted once. `number` and

@@ -303,7 +303,7 @@ def _differ(one: Piece, other: Piece) -> cython.bint:
     )
 
 
-@cython.no_gc  # type: ignore[attr-defined]
+@cython.no_gc
 @cython.cclass
 class HalfStream:
     """State of one direction of a conversation.
