@@ -154,5 +154,5 @@ def test_one_that_hangs(tmp_path: Path, capture: Path) -> None:
 
 @pytest.mark.parametrize("names", [["-"], ["samples/pika_mix.pcap", "samples/node.pcap"]])
 def test_one_capture(names: list[str]) -> None:
-    with pytest.raises(UsageError, match="one capture file"):
+    with pytest.raises(UsageError, match="single capture file"):
         Comparison(amqpsniff.open(*names).passes)

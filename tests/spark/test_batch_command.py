@@ -142,7 +142,7 @@ def test_what_makes_no_sense_is_one_line(
     for arguments, code, words in (
         ([capture, "--report", "weather"], 2, "no report `weather`"),
         ([capture, "--tables", "letters"], 2, "no table `letters`"),
-        ([capture, "--storage", "{"], 2, "no JSON object"),
+        ([capture, "--storage", "{"], 2, "not a JSON object"),
         ([capture, "--master", "lokal"], 2, "no Spark master `lokal`"),
         ([capture, "--master", "local[0]"], 2, "no Spark master `local[0]`"),
         ([capture, "--master", "local[two]"], 2, "no Spark master `local[two]`"),

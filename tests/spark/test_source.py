@@ -230,7 +230,7 @@ def test_a_folder_is_read_whole(spark: Any, samples: Path) -> None:
     [
         ({"table": "letters"}, None, "no table `letters`"),
         ({"tabel": "frames"}, None, "no option `tabel` .did you mean table"),
-        ({"port": "x"}, None, "no list of numbers"),
+        ({"port": "x"}, None, "not a list of numbers"),
         ({"mode": "LENIENT"}, None, "no mode `LENIENT`"),
         ({"bodies": "perhaps"}, None, "neither true nor false"),
         ({}, "colour string", "no column `colour`"),
