@@ -41,6 +41,12 @@ MIN_FRAMES = 10
 MAX_ALIKE = 64
 """Connections that log in with the same bytes and are remembered, the latest ones."""
 
+TWINS = "logins at one time"
+"""Name in `RuleContext.shared` of the ids of open connections that logged in with the same bytes as
+another between other hosts, at about the same time."""
+
+_NONE: set[str] = set()
+
 
 def opened(context: RuleContext) -> None:
     """connection.open-ok: tell who connects to whom, and says what as it logs in."""
@@ -57,14 +63,20 @@ def opened(context: RuleContext) -> None:
             *connection.name(),
         )
         isn, digest = getattr(conversation, "isn", None), _digest(client.start_ok)
-        contribute(context, judge_passed_on, digest, client.host, server, where, isn)
+        then_ns = context.ts_ns or 0
+        contribute(context, judge_passed_on, digest, client.host, server, where, isn, then_ns)
 
 
 def ended(context: RuleContext) -> None:
-    """connection-ends: tell what it said, and when it logged in."""
+    """connection-ends: tell what it said, and when it logged in, unless no other did just then."""
     session: Session = context.session
     connection: Connection = session.connection
     conversation = connection.conversation
+    if context.log.recorded is None:
+        twins: set[str] = context.shared.get(TWINS, _NONE)
+        if connection.name()[0] not in twins:
+            return
+        twins.discard(connection.name()[0])
     if session.frames < MIN_FRAMES or not context.certain or conversation.start_ns <= 0:
         return
     client: Client = client_of(context)
@@ -97,30 +109,60 @@ def judge_alike(
     where: Sequence[Any],
 ) -> None:
     """One more connection that is over: its bytes may be those of another between other hosts."""
-    known: list[Any] = remembered(context, "alike", (digest, *said), list)
+    known: Alikes = remembered(context, "alike", (digest, *said), Alikes)
     place = Place(*where)
-    for other_times, other_end_ns, there in known[-MAX_ALIKE:]:
-        other = Place(*there)
+    hosts = host_of(place.client), host_of(place.server)
+    for other_times, other_end_ns, there in known.around(hosts, times[0]):
         if (end_ns < 0) != (other_end_ns < 0) or abs(end_ns - other_end_ns) > WITHIN_NS:
             continue
-        hosts = [{host_of(one.client), host_of(one.server)} for one in (place, other)]
-        if hosts[0] & hosts[1]:
-            continue
+        other = Place(*there)
         if _is_passed_on(other_times, times):
             _report(context, other, place)
         elif _is_passed_on(times, other_times):
             _report(context, place, other)
-    known.append((times, end_ns, where))
-    del known[: -2 * MAX_ALIKE]
+    known.add(hosts, times[0], (times, end_ns, where))
+
+
+@cython.cclass
+class Alikes:
+    """Connections with the same bytes, the latest ones, by the time of a step of their login and by
+    their hosts.
+    """
+
+    latest: dict[int, dict[tuple[str, str], list[Any]]]
+    count: cython.int
+
+    def __init__(self) -> None:
+        self.latest = {}
+        self.count = 0
+
+    def around(self, hosts: tuple[str, str], ts_ns: int) -> list[Any]:
+        """Those between other hosts with a time near `ts_ns`."""
+        found: list[Any] = []
+        client, server = hosts
+        step = ts_ns // PASSED_ON_NS
+        for at in (step - 1, step, step + 1):
+            for others, listed in self.latest.get(at, {}).items():
+                if client not in others and server not in others:
+                    found += listed
+        return found[-MAX_ALIKE:]
+
+    def add(self, hosts: tuple[str, str], ts_ns: int, one: Any) -> None:
+        """One more; those that were added first are forgotten."""
+        self.latest.setdefault(ts_ns // PASSED_ON_NS, {}).setdefault(hosts, []).append(one)
+        self.count += 1
+        while self.count > 2 * MAX_ALIKE:
+            oldest = self.latest.pop(next(iter(self.latest)))
+            self.count -= sum(map(len, oldest.values()))
 
 
 def _is_passed_on(front: Sequence[int], behind: Sequence[int]) -> bool:
     """True if each step of a login came there right after it was sent here."""
-    waits = (
-        then - now if of_client else now - then
-        for now, then, of_client in zip(front, behind, _OF_CLIENT, strict=True)
-    )
-    return all(0 < wait <= PASSED_ON_NS for wait in waits)
+    for now, then, of_client in zip(front, behind, _OF_CLIENT, strict=True):
+        wait = then - now if of_client else now - then
+        if not 0 < wait <= PASSED_ON_NS:
+            return False
+    return True
 
 
 def _report(context: RuleContext, front: Place, behind: Place) -> None:
@@ -136,7 +178,7 @@ class Logins:
     address translation leaves alone.
     """
 
-    latest: list[tuple[str, str, Any]]
+    latest: list[tuple[str, str, Any, int]]
     clients: set[str]
     servers: set[str]
     begun: dict[tuple[int, str], Any]
@@ -144,9 +186,9 @@ class Logins:
     def __init__(self) -> None:
         self.latest, self.clients, self.servers, self.begun = [], set(), set(), {}
 
-    def add(self, client: str, server: str, place: Any) -> None:
-        """One more."""
-        self.latest.append((client, server, place))
+    def add(self, client: str, server: str, place: Any, then_ns: int) -> None:
+        """One more, which was done at `then_ns`."""
+        self.latest.append((client, server, place, then_ns))
         if len(self.latest) >= 2 * MAX_ALIKE:
             del self.latest[:MAX_ALIKE]
             self.clients = {one[0] for one in self.latest}
@@ -167,16 +209,26 @@ def judge_passed_on(
     server: str,
     where: Sequence[Any],
     isn: int | None,
+    then_ns: int,
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike.
 
-    Or it is that one: address translation leaves TCP's sequence numbers alone.
+    Or it is that one: address translation leaves TCP's sequence numbers alone. Its login was done
+    at `then_ns`.
     """
     logins: Logins = remembered(context, "logins", digest, Logins)
+    for other_client, other_server, there, other_ns in reversed(logins.latest[-MAX_ALIKE:]):
+        if abs(then_ns - other_ns) > PASSED_ON_NS:
+            break
+        if client not in (other_client, other_server) and server not in (
+            other_client,
+            other_server,
+        ):
+            context.shared.setdefault(TWINS, set()).update((where[3], there[3]))
     if isn is not None:
         _judge_translated(context, logins.begun, isn, Place(*where))
     meet = client in logins.servers or server in logins.clients
-    for other_client, other_server, there in logins.latest[-MAX_ALIKE:] if meet else ():
+    for other_client, other_server, there, _ in logins.latest[-MAX_ALIKE:] if meet else ():
         if other_server != client and other_client != server:
             continue
         place, other = Place(*where), Place(*there)
@@ -185,7 +237,7 @@ def judge_passed_on(
         front, behind = (other, place) if other_server == client else (place, other)
         _report(context, front, behind)
         break
-    logins.add(client, server, where)
+    logins.add(client, server, where, then_ns)
 
 
 def _judge_translated(
