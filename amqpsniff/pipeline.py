@@ -66,8 +66,8 @@ class Totals:
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
         lost_bytes: Bytes in those holes.
-        unmeasured: Publishes on channels from before the capture of which no time to a confirm is
-            known.
+        unmeasured: Publishes of which no time to a confirm is known: on channels from before the
+            capture, or behind a loss of what the client sent.
         confirm_bounds: The least times to confirms on such channels, as a `counts.Histogram`; None
             without any, and in a run without a census.
         counters: The TCP stage's counters, in packets or segments.

@@ -364,6 +364,7 @@ def _missing(codes: Collection[str], numbers: Mapping[str, Any], connections: in
         parts.append(f"{some} began before it, so names, limits and older messages are unknown")
     if unmeasured := numbers["unmeasured_publishes"]:
         messages = plural(unmeasured, "published message")
-        parts.append(f"it is not known if and when {messages} were confirmed")
+        were = "was" if unmeasured == 1 else "were"
+        parts.append(f"it is not known if and when {messages} {were} confirmed")
     if parts:
         yield f"The capture does not show everything: {'; '.join(parts)}."

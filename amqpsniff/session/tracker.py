@@ -127,8 +127,8 @@ class Tracker:
     """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
     when the capture is over.
 
-    `unmeasured` counts publishes on channels from before the capture, now closed, of which no time
-    to a confirm is known.
+    `unmeasured` counts publishes of channels that are over of which no time to a confirm is known:
+    the channel is from before the capture, or what the client sent before is missing.
 
     Args:
         plan: The plan of the run; of frames alone only replies are found.
@@ -683,6 +683,8 @@ class Tracker:
         times: MessageTimes = channel.times
         if not channel.known and not channel.numbered and not times.bounds:
             self.unmeasured += channel.published if channel.amqp10 is None else 0
+        elif channel.numbered and not channel.numbering:
+            self.unmeasured += max(channel.published - channel.next_number + 1, 0)
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged

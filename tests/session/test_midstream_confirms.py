@@ -121,3 +121,11 @@ def test_the_verdict_says_where_nothing_is_known(tmp_path: Path) -> None:
     assert str(found.verdict).endswith(
         "it is not known if and when 2 published messages were confirmed."
     )
+
+
+def test_publishes_behind_a_loss_are_not_measured(samples: Path) -> None:
+    found = amqpsniff.open(samples / "lost.pcap").diagnose()
+    assert found.quality["unmeasured_publishes"] == 1
+    assert str(found.verdict).endswith(
+        "it is not known if and when 1 published message was confirmed."
+    )
