@@ -29,8 +29,8 @@ OF_PACKETS = {"acked", "incarnation", "isn", "serial", "syn_ignored", "version"}
 those who count attempts to connect."""
 
 OF_TCP = set(
-    "a_high a_low a_port b_high b_low b_port ended_number findings_made first first_isn key lingers "
-    "name reset second successor".split()
+    "a_high a_low a_port b_high b_low b_port ended_number findings_made first first_isn key "
+    "lingers name reset second successor".split()
 )
 """What the stage of TCP alone uses."""
 
