@@ -92,12 +92,8 @@ class Conversation:
     first_isn: cython.longlong  # the originator's initial sequence number, -1 if unknown
     first_packet_number: cython.longlong
     start_ns: cython.longlong
-    serial: (
-        cython.longlong
-    )  # number of its first packet, with the index of its capture: no other has it
-    round_trip_ns: (
-        cython.longlong
-    )  # from the SYN to the acknowledgement of its answer, -1 if unknown
+    serial: cython.longlong  # unique: number of its first packet, and index of its capture
+    round_trip_ns: cython.longlong  # SYN to acknowledgement of its answer; -1 if unknown
     unreachable: cython.longlong  # the code of the first ICMP packet about the SYN, -1 without one
 
     # end
@@ -109,9 +105,7 @@ class Conversation:
     reset: Any  # a `Reset` whose consequences are still in doubt, or None
     successor: Any  # a `PossibleSuccessor`, or None
     lingers: cython.bint  # it is finished but for an acknowledgement, see `Limits.linger_ns`
-    over_ns: (
-        cython.longlong
-    )  # when it was taken for over, whatever others there are; -1 if it was not
+    over_ns: cython.longlong  # when it was taken for over, whatever others there are; else -1
 
     findings_made: dict[Any, Any]  # how many of each code
     tls: Any  # what the TLS stage knows of it; None where it is not TLS

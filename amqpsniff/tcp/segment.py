@@ -36,9 +36,7 @@ class Segment:
     number: cython.longlong  # of its packet, with the index of its capture
     ts_ns: cython.longlong  # of its packet
     seq: cython.longlong
-    payload_seq: (
-        cython.longlong
-    )  # the number of the first byte of its payload, which is behind that of a SYN
+    payload_seq: cython.longlong  # of the first byte of its payload, behind that of a SYN
     ack: cython.longlong
     flags: cython.int
     octets: bytes  # the bytes that its payload is in

@@ -27,7 +27,7 @@ from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule
 from amqpsniff.session.rules.opening import OF_CLIENT, step
 from amqpsniff.session.rules.peers import host_of
-from amqpsniff.session.rules.shared_state import contribute, report_at
+from amqpsniff.session.rules.shared_state import contribute, first_place, report_at
 
 WITHIN_NS = SECOND_NS
 """Time between the beginnings of both: a proxy opens its connection when it has the client's."""
@@ -54,14 +54,8 @@ def opened(context: RuleContext) -> None:
     session: Session = context.session
     connection: Connection = session.connection
     conversation, server = connection.conversation, client.server_host
-    start_ns = conversation.start_ns
-    if client.start_ok and server and start_ns > 0 and client.host != server:
-        where = (
-            session.capture,
-            conversation.first_packet_number or None,
-            start_ns,
-            *connection.name(),
-        )
+    if client.start_ok and server and conversation.start_ns > 0 and client.host != server:
+        where = first_place(context)
         isn, digest = getattr(conversation, "isn", None), _digest(client.start_ok)
         then_ns = context.ts_ns or 0
         contribute(context, judge_passed_on, digest, client.host, server, where, isn, then_ns)
@@ -74,9 +68,10 @@ def ended(context: RuleContext) -> None:
     conversation = connection.conversation
     if context.log.recorded is None:
         twins: set[str] = context.shared.get(TWINS, _NONE)
-        if connection.name()[0] not in twins:
+        connection_id = connection.name()[0]
+        if connection_id not in twins:
             return
-        twins.discard(connection.name()[0])
+        twins.discard(connection_id)
     if session.frames < MIN_FRAMES or not context.certain or conversation.start_ns <= 0:
         return
     client: Client = client_of(context)
@@ -87,12 +82,7 @@ def ended(context: RuleContext) -> None:
     if 0 in marks:
         return  # bytes that are fed without packets have none
     sizes = tuple(min(size, MARKED_BYTES) for size in conversation.octets)
-    where = (
-        session.capture,
-        conversation.first_packet_number or None,
-        conversation.start_ns,
-        *connection.name(),
-    )
+    where = first_place(context)
     said, end_ns = (*marks, *sizes), conversation.ended_ns
     contribute(context, judge_alike, _digest(client.start_ok), said, times, end_ns, where)
 
