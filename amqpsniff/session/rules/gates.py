@@ -135,7 +135,7 @@ def _message_bits(published: cython.longlong, delivered: cython.longlong) -> cyt
 
 
 def channel_bits(channel: Channel) -> cython.int:
-    """What became of a channel that ends."""
+    """Bits of a channel that ends, for `ask`: see `occasions`."""
     bits: cython.int = _message_bits(channel.published, channel.delivered)
     memory: dict[Any, Any] = channel.session.memory
     times: MessageTimes = channel.times
@@ -164,7 +164,7 @@ def channel_bits(channel: Channel) -> cython.int:
 
 
 def connection_bits(session: Session) -> cython.int:
-    """What became of a connection that ends."""
+    """Bits of a connection that ends, for `ask`: see `occasions`."""
     slot: ChannelSlot
     bits: cython.int = 0
     published: cython.longlong = session.published

@@ -164,7 +164,7 @@ def unprotected(context: RuleContext) -> None:
 
 
 def _unprotected_verdicts(client: Client) -> Iterator[Verdict]:
-    """What is said of a client whose publishes are not protected."""
+    """The note on a client that publishes without protection; the channel was judged before."""
     yield "publishes-unprotected", (client.host, client.server, client.application), client.words
 
 

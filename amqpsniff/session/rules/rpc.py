@@ -168,7 +168,7 @@ def judge_load(context: RuleContext, queues: Sequence[Sequence[str]], words: str
 
 
 def judge_servers(context: RuleContext) -> None:
-    """capture-ends: let findings of late answers say which consumers were busy all the time."""
+    """capture-ends: add the busy consumers of the request queue to findings of late answers."""
     busy = context.shared.get("busy consumers", {})
     for queue, late in context.shared.get("late answers", {}).items():
         if queue in busy:
