@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.findings import FURTHER, Finding, FindingLog
 from amqpsniff.null import NULL
-from amqpsniff.session.message_log import NUMBERS, PLACES, TEXTS, MessageLog
+from amqpsniff.session.message_log import NAMES, NUMBERS, PLACES, MessageLog
 from amqpsniff.session.message_replay import COLUMNS, First, MessageReplay, ReplayedChannel
 from amqpsniff.session.rules.context import MAX_APART
 from amqpsniff.session.rules.overloaded_consumers import OVERLOADED, is_growing, overload_words
@@ -50,9 +50,11 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
 
     rows = sightings.rows
     columns = number_columns(sightings, [*NUMBERS, "seen_in"])
-    for name in TEXTS:
-        kind = pa.binary() if name == "message_id" else pa.string()
-        columns[name] = pa.array(getattr(sightings, name), kind)
+    names = pa.array(list(sightings.names), pa.string())
+    for name in NAMES:
+        named = integer_array(getattr(sightings, name).storage, rows)
+        columns[name] = pa.DictionaryArray.from_arrays(named.cast(pa.int32()), names)
+    columns["message_id"] = pa.array(sightings.message_id, pa.binary())
     codes = array("q", [NULL]) * rows
     for code, (row, *_) in enumerate(sightings.places):
         codes[row] = code
@@ -162,5 +164,7 @@ def _read_rows(file: IO[bytes], rows: set[int]) -> dict[int, dict[str, Any]]:
     wanted = sorted(rows)
     with file:
         there = ds.ParquetFileFormat().make_fragment(file)
-        values = there.take(wanted, columns=["seen_in", "route", *TEXTS, *PLACES]).to_pylist()
+        values = there.take(
+            wanted, columns=["seen_in", "route", *NAMES, "message_id", *PLACES]
+        ).to_pylist()
     return dict(zip(wanted, values, strict=True))

@@ -69,7 +69,11 @@ class EventLogFile(contextlib.ExitStack):
         import pyarrow as pa
 
         columns = self._columns(events)
-        batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        schema = pa.schema(
+            pa.field(name, one.type, nullable=not pa.types.is_int64(one.type))
+            for name, one in columns.items()
+        )
+        batch = pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
         if self._writer is None:
             sink = self.enter_context(self._folder.create(self._name))
             self.written = WrittenLog(

@@ -33,7 +33,6 @@ from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
-from amqpsniff.decode.state import MARKED_BYTES
 from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_BYTES
 
@@ -57,7 +56,6 @@ _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
 
-_MARKED = cython.declare(cython.longlong, MARKED_BYTES)
 
 # Half-streams of closed conversations kept to be used again: making one, with its buffers, takes
 # longer than all else that a short conversation costs here.
@@ -93,7 +91,6 @@ class Decoder:
     log: FindingLog
     places: list[Any]
     untold: list[Any]
-    marks: cython.bint
     moments = cython.declare(Moments, visibility="public")
 
     def __init__(
@@ -110,7 +107,6 @@ class Decoder:
         moments: Any = None,
     ) -> None:
         self.log = log
-        self.marks = plan.judged
         self.handler = FrameHandler(
             reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, plan
         )
@@ -267,17 +263,10 @@ class Decoder:
             if kind == _GAP:
                 self.framer.gap(half, length)
                 continue
-            marked: cython.longlong = _MARKED - half.offset if self.marks else 0
-            if marked > 0:
-                marked = min(marked, length)
             if source < 0:
-                if marked > 0:
-                    half.connection.mark(half.direction, block.bytes_at(start, marked))
                 self.framer.data(half, block, start, start + length)
             else:
                 octets = batch.extra[source]
-                if marked > 0:
-                    half.connection.mark(half.direction, octets[start : start + marked])
                 self.framer.octets(half, octets, start, length)
         if count > 0 and moments is not None:
             self._note(count - 1, number, ts_ns)
@@ -504,7 +493,7 @@ class Decoder:
         elif server.first_bytes and not client.first_bytes:  # else a proxy may have answered
             detail = name_protocol(server.first_bytes, "server")
             self._say_of("server-not-amqp", server, detail)
-        elif is_unanswered(conversation):
+        elif server.offset == 0 and is_unanswered(conversation):
             place = (None, conversation.first_packet_number, conversation.start_ns)
             self._report("protocol-header-unanswered", client, left_text(conversation), place)
         return 0

@@ -39,9 +39,6 @@ cdef class Connection:
     cdef public object capture
     cdef public object last_capture
     cdef public tuple sent_secrets
-    cdef public unsigned int first_mark
-    cdef public unsigned int second_mark
-    cdef int mark(self, int direction, bytes octets) except? -1
     cpdef tuple name(self)
 
 cdef class Repeated:

@@ -10,7 +10,6 @@ a method that carries content was seen and its header is awaited; the header was
 from __future__ import annotations
 
 from functools import lru_cache
-from zlib import crc32
 
 import cython
 from cython.cimports.amqpsniff.columns import Octets
@@ -31,10 +30,6 @@ TENTATIVE_BYTES = 128 * 1024
 and ends after as many at most, the usual frame-max. What is wrong with frames until then is not the
 traffic's fault, and who the client is, as they tell, is not proved."""
 
-
-MARKED_BYTES = 4_096
-"""Bytes at the beginning of a direction that tell two connections of one program apart: behind the
-login, some 600, come names of consumers and queues that are made up, and the first messages."""
 
 MAX_KEPT_BYTES = 16_384
 """Bytes of the buffers of a half-stream that is over, up to which they are used again."""
@@ -176,11 +171,8 @@ class Connection:
     capture: Any
     last_capture: Any
     sent_secrets: tuple[Any, ...]
-    first_mark: cython.uint
-    second_mark: cython.uint
 
     def __init__(self, conversation: Any) -> None:
-        self.first_mark = self.second_mark = 0
         self.conversation = conversation
         self.id = None
         self.session = None
@@ -200,19 +192,6 @@ class Connection:
         self.capture = self.last_capture = None
         self.row_serial = -1
         self.row_code = -1
-
-    def mark(self, direction: cython.int, octets: bytes) -> cython.int:
-        """These are the next bytes of a direction."""
-        if direction:
-            self.second_mark = crc32(octets, self.second_mark)
-        else:
-            self.first_mark = crc32(octets, self.first_mark)
-        return 0
-
-    @property
-    def marks(self) -> tuple[int, int]:
-        """Numbers that are the same where the first bytes of both directions are."""
-        return self.first_mark, self.second_mark
 
     @property
     def user(self) -> Any:

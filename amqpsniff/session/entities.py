@@ -963,6 +963,10 @@ class Session(Closeable):
         found.reverse()
         return found
 
+    def step_times(self) -> tuple[int, ...]:
+        """The time of each step of the handshake, `NULL` where that is not known."""
+        return tuple([self.steps[place] for place in range(0, _STEPS, 2)])
+
     def step(self, place: cython.int) -> Any:
         """Time and packet of the step at a place of `steps`, None where that is not known."""
         pair = self.steps[place], self.steps[place + 1]

@@ -8,9 +8,10 @@ from amqpsniff.session.event_log cimport EventLog
 cdef class MessageLog(EventLog):
     cdef public ByteReader reader
     cdef public list places
-    cdef public list exchange
-    cdef public list routing_key
-    cdef public list queue
+    cdef public dict names
+    cdef public Integers exchange
+    cdef public Integers routing_key
+    cdef public Integers queue
     cdef public list message_id
     cdef public set returning
     cdef public Vocabularies words
@@ -37,5 +38,6 @@ cdef class MessageLog(EventLog):
     cdef unsigned long long _word(self, Vocabulary vocabulary, int code) except? 1
     cdef int _put(self, long long kind, Channel channel, MessageRows messages, long long row) except? -1
     cdef int _text(self, object exchange, object routing_key, object queue, object message_id) except? -1
+    cdef long long _code(self, object name) except? -2
     cdef int _add(self, long long kind, Channel channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1
     cdef int _write(self, long long kind, long long connection, long long channel, long long mark, long long route, long long seen_ns, long long seen_number, object seen_in) except? -1

@@ -36,8 +36,8 @@ channel. `mark` is what makes messages the same, `route` where a publish went, o
 of what came again; `seen_ns` and `seen_number` are what a finding says, in the capture `seen_in`,
 an index like `capture`."""
 
-TEXTS = "exchange routing_key queue message_id".split()
-"""Columns of texts, for the words of findings; null where none needs them."""
+NAMES = "exchange routing_key queue".split()
+"""Columns of names, for the words of findings; `NULL` where none needs them."""
 
 PLACES = "connection_id client server channel_number".split()
 """Columns that say which channel it is, with the first sighting there."""
@@ -59,13 +59,16 @@ _DELIVER = cython.declare(cython.longlong, DELIVER)
 
 @cython.cclass
 class MessageLog(EventLog):
-    """Writes them down; `places` are tuples of a row and what `PLACES` are there."""
+    """Writes them down; `places` are tuples of a row and what `PLACES` are there. In the columns of
+    names are codes of `names`; `message_id` has bytes, or None.
+    """
 
     reader: ByteReader
     places: list[Any]
-    exchange: list[Any]
-    routing_key: list[Any]
-    queue: list[Any]
+    names: dict[Any, Any]
+    exchange: Integers
+    routing_key: Integers
+    queue: Integers
     message_id: list[Any]
     returning: set[Any]
     words: Vocabularies
@@ -82,7 +85,7 @@ class MessageLog(EventLog):
     seen_in: Integers
 
     def __init__(self, seed: Any, give: Any) -> None:
-        EventLog.__init__(self, seed, give, [*NUMBERS, "seen_in"])
+        EventLog.__init__(self, seed, give, [*NUMBERS, "seen_in", *NAMES])
         self.reader = ByteReader()
         self.returning = set()
         self.words = None
@@ -90,9 +93,7 @@ class MessageLog(EventLog):
         self._begin()
 
     def _begin(self) -> None:
-        self.places = []
-        for name in TEXTS:
-            setattr(self, name, [])
+        self.places, self.message_id, self.names = [], [], {}
 
     @cython.ccall
     def finish(self) -> None:
@@ -213,11 +214,22 @@ class MessageLog(EventLog):
         return 0
 
     def _text(self, exchange: Any, routing_key: Any, queue: Any, message_id: Any) -> cython.int:
-        self.exchange.append(exchange)
-        self.routing_key.append(routing_key)
-        self.queue.append(queue)
+        row: cython.longlong = self.rows
+        self.exchange.values[row] = self._code(exchange)
+        self.routing_key.values[row] = self._code(routing_key)
+        self.queue.values[row] = self._code(queue)
         self.message_id.append(message_id)
         return 0
+
+    @cython.exceptval(-2)
+    def _code(self, name: Any) -> cython.longlong:
+        """The code of a name, `NULL` for None."""
+        if name is None:
+            return NULL
+        code = self.names.get(name)
+        if code is None:
+            code = self.names[name] = len(self.names)
+        return code
 
     def _add(
         self,
@@ -233,7 +245,9 @@ class MessageLog(EventLog):
         if times.first_logged < 0:
             times.first_logged = self.count
             self.places.append((self.rows, *session.connection.name(), channel.number))
-        seen_in = session.capture_at(None if seen_ns == NULL else seen_ns)
+        seen_in = session.capture
+        if session.captures is not None and seen_ns != NULL:
+            seen_in = session.capture_at(seen_ns)
         self._write(
             kind, session.number, times.first_logged, mark, route, seen_ns, seen_number, seen_in
         )

@@ -773,10 +773,10 @@ class SlowPath:
         half: HalfStream
         due_ns: cython.longlong
         first: cython.longlong
-        while self.deadlines.next_ns <= ts_ns and (self.pending or self.deadlines.any()):
+        while self.deadlines.next_ns <= ts_ns and (self.pending_by_key or self.deadlines.any()):
             due_ns = self.deadlines.next_ns
             first = self.writer.count
-            if self.pending and self.pending.deadline_ns <= due_ns:
+            if self.pending_by_key and self.pending.deadline_ns <= due_ns:
                 self._replay_pending(self.pending.queue[0])
             else:
                 half = self.deadlines.take()

@@ -128,9 +128,9 @@ CAPTURES = (
          "A connection was captured on both sides of a proxy or of address translation",
          "Two connections begin within a second and log in with the same bytes, and the server of "
          "one is the client of the other, or client's port and first TCP sequence number are the "
-         "same while addresses differ. Or, where the proxy has an address on each side, the first "
-         "4 KiB of both directions are the same, both end together, and each step of the login is "
-         "seen in front of the proxy and behind it within 20 ms, in the order in which it passes.",
+         "same while addresses differ. Or, where the proxy has an address on each side, each of "
+         "the six steps of the login is seen in front of the proxy and behind it within 20 ms, in "
+         "the order in which it passes.",
          "Everything on it is counted twice, and a delivery may be linked to the publish on the "
          "other side. Read one side alone: amqpsniff cut CAPTURE --client ADDRESS -o one.pcapng "
          "with the client's or the proxy's address, and then one.pcapng. With address translation "

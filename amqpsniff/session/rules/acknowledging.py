@@ -192,8 +192,10 @@ class OpenChannel:
 
 def note_opened(context: RuleContext) -> None:
     """A channel begins: others of its number and host may be over before TCP says so."""
+    if context.log.recorded is not None:
+        return
     key = _on_host(context)
-    if key is None or context.log.recorded is not None:
+    if key is None:
         return
     shared: dict[str, Any] = context.shared
     open_ones = shared.get("open-channels")
@@ -216,6 +218,9 @@ def note_unsettled(context: RuleContext) -> None:
     """A channel ends: its outstanding tags may be acknowledged on the next one."""
     channel: Channel = context.channel
     shared: dict[str, Any] = context.shared
+    records = context.log.recorded
+    if records is not None and not channel.deliveries:
+        return
     key = _on_host(context)
     open_ones = shared.get("open-channels")
     channels: dict[Any, OpenChannel] | None = None if open_ones is None else open_ones.get(key)
@@ -228,7 +233,6 @@ def note_unsettled(context: RuleContext) -> None:
         return
     connection_id = context.session.connection.name()[0]
     _remember(context, "left-outstanding", (connection_id, context.channel.number), left)
-    records = context.log.recorded
     if records is not None and key is not None:
         records.left.append((left.order, key, left.packet_number, left.tags))
     elif key is not None:

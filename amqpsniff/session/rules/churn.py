@@ -8,13 +8,14 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.findings.finding import Finding
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import OPENS, SHORT
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.shared_connections import closed_together
@@ -47,6 +48,7 @@ _VARIABLE = re.compile(r"[0-9a-fA-F-]{8,}|\d+")
 """Parts of a name that differ between connections of one application: UUIDs, hashes, numbers."""
 
 
+@cython.cclass
 class _Churn:
     """Connections of one client that did next to nothing, and the finding once it is there.
 
@@ -55,14 +57,22 @@ class _Churn:
         count, begin_ns, end_ns: Number of those of the finding; the first and last beginning.
     """
 
+    words: str
+    places: deque[Place]
+    first: Place | None
+    finding: Finding | None
+    count: cython.longlong
+    begin_ns: cython.longlong
+    end_ns: cython.longlong
+
     def __init__(self, words: str) -> None:
         self.words = words
-        self.places: deque[Place] = deque(maxlen=SHORT_CONNECTIONS)
-        self.first: Place | None = None
-        self.finding: Finding | None = None
+        self.places = deque(maxlen=SHORT_CONNECTIONS)
+        self.first = self.finding = None
         self.count = self.begin_ns = self.end_ns = 0
 
-    def add(self, begin_ns: int) -> None:
+    @cython.ccall
+    def add(self, begin_ns: cython.longlong) -> None:
         """Count one more connection, of which the finding speaks now and then, and at the end."""
         self.count += 1
         self.end_ns = max(self.end_ns, begin_ns)
@@ -99,9 +109,10 @@ def judge_connection(context: RuleContext) -> None:
     client: Client = client_of(context)
     if max(context.messages) > FEW_MESSAGES or not client.host:
         return
-    if client.churn is not None:
-        client.churn.add(conversation.start_ns)
-        context.log.count(client.churn.finding, 1, conversation.first_packet_number)
+    churn: _Churn = client.churn
+    if churn is not None:
+        churn.add(conversation.start_ns)
+        context.log.count(churn.finding, 1, conversation.first_packet_number)
         return
     name = _VARIABLE.sub("…", client.application)  # some have a number of their own in it
     who = client.host, client.user, name
@@ -114,7 +125,7 @@ def judge_short(
     """One more connection of a client that did next to nothing."""
     here, log = Place(*place), context.log
     clients = context.shared.setdefault("short connections", OrderedDict())
-    churn = clients.get(client)
+    churn: _Churn = clients.get(client)
     if churn is None:
         if len(clients) >= MAX_CLIENTS:
             clients.popitem(last=False)
@@ -143,6 +154,7 @@ def judge_short(
 
 def tell_churn(context: RuleContext) -> None:
     """capture-ends: let findings of churn speak of all their connections."""
+    churn: _Churn
     for churn in context.shared.get("short connections", {}).values():
         churn.tell()
 

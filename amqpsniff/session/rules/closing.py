@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cython.cimports.amqpsniff.session.entities import Channel, Closeable, Session
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER, UNCLEAN
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
@@ -149,8 +151,9 @@ def _queue_of(context: RuleContext, text: str) -> Key | None:
 
 def _closed_by_client(context: RuleContext) -> None:
     """connection.close, channel.close: the client says an error."""
-    code = context.frame.reply_code
-    if context.frame.side != CLIENT or code == _FORCED or not is_first_close(context, CLIENT):
+    frame: MethodFrame = context.frame
+    code = frame.reply_code
+    if frame.side != CLIENT or code == _FORCED or not is_first_close(context, CLIENT):
         return
     what = "connection" if context.channel is None else "channel"
     closed: Any = context.session if context.channel is None else context.channel
@@ -262,20 +265,16 @@ def _last_method(context: RuleContext) -> str | None:
 
 def is_first_close(context: RuleContext, side: int) -> bool:
     """True if the event is the close of the row, that of a side with an error."""
-    closed = context.session if context.channel is None else context.channel
-    number = (
-        context.session.close_packet_number
-        if context.channel is None
-        else context.channel.closed_packet_number
-    )
-    return bool(
-        closed.closed_by == SIDES[side]
-        and number == context.number
-        and (
-            (closed.close_code or 0) >= FIRST_ERROR_CODE
-            or (closed.close_text or "").startswith(_EXCEPTION)
-        )
-    )
+    session: Session = context.session
+    channel: Channel = context.channel
+    closed: Closeable = session if channel is None else channel
+    if closed.close is None:
+        return False
+    code, text = closed.close[0], closed.close[1]
+    if not code or (code < FIRST_ERROR_CODE and not (text and text.startswith(_EXCEPTION))):
+        return False
+    number = session.close_packet_number if channel is None else channel.closed_packet_number
+    return bool(closed.closed_by == SIDES[side] and number == context.number)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

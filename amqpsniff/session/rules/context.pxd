@@ -22,3 +22,4 @@ cdef class RuleContext:
     cdef object _messages
     cdef object _order
     cdef object place_at(self, Session session, object channel, object number, object ts_ns, object frame, object request, dict facts)
+    cpdef object place_of(self, object number, object ts_ns)

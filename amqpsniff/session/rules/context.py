@@ -164,19 +164,17 @@ class RuleContext:
         """The connection, packet and time."""
         place = self._place
         if place is None:
-            session: Session = self.session
-            connection: Connection = session.connection
-            connection_id, client, server = connection.name()
-            place = self._place = Place(
-                session.capture_at(self.ts_ns), self.number, self.ts_ns,
-                connection_id, client, server,
-            )  # fmt: skip
+            place = self._place = self.place_of(self.number, self.ts_ns)
         return place
 
-    def place_of(self, number: int | None, ts_ns: int | None) -> Place:
-        """The place of another packet of the connection."""
-        capture = self.session.capture_at(ts_ns)
-        return self.place._replace(capture=capture, packet_number=number, ts_ns=ts_ns)
+    @cython.ccall
+    def place_of(self, number: Any, ts_ns: Any) -> Any:
+        """The `Place` of another packet of the connection; both are None where not known."""
+        session: Session = self.session
+        connection: Connection = session.connection
+        name: tuple[Any, ...] = connection.name()
+        capture = session.capture_at(ts_ns)
+        return tuple.__new__(Place, (capture, number, ts_ns, name[0], name[1], name[2]))
 
     @property
     def order(self) -> Order:

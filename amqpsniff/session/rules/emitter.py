@@ -281,7 +281,7 @@ class Emitter:
                     self.known_bits.clear()
                 self.known_bits[octets] = known
         bits: cython.int = known
-        if channel is None and not has_consumers(session):
+        if wanted & CONSUMES and not has_consumers(session):
             bits &= ~CONSUMES
         if frame.flags & FLAGS_CUT:
             bits |= EXCLUSIVE

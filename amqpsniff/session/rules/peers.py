@@ -138,7 +138,13 @@ def handshake(context: RuleContext, method: str) -> dict[str, Any]:
 def vhost_of(context: RuleContext) -> str | None:
     """The virtual host of a context's connection; None while it is not known."""
     session: Session = context.session
-    vhost = read(session.handshake_json("connection.open")).get("virtual_host")
+    opened = session.handshake.get("connection.open")
+    return None if opened is None else _vhost_in(opened.json)
+
+
+@lru_cache(ALIKE)
+def _vhost_in(opened: bytes | None) -> str | None:
+    vhost = read(opened).get("virtual_host")
     return vhost if isinstance(vhost, str) else None
 
 

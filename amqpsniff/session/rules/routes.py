@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
-from cython.cimports.amqpsniff.session.routes import Routes
+from cython.cimports.amqpsniff.session.routes import Route, Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import CONSUMES, EXTENDED
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
@@ -295,20 +296,40 @@ class _Delivered(NamedTuple):
 
 
 class _Consumer(NamedTuple):
-    """A consumer that was there to the end; `heard_ns`: when its broker was heard last."""
+    """A consumer that was there to the end: what it got by which routes, and how many deliveries
+    its channel held; `ends` are client and server, `heard_ns` is when its broker was heard last.
+    """
 
-    words: str
-    held: str
+    connection_id: str
+    channel: int
+    incarnation: int
+    tag: str
     queue: str | None
-    consumer: tuple[Any, ...]
+    held: int
     routes: Any
     total: int
     first_ns: int
     last_number: int
     last_ns: int
-    channel: int
-    place: Place
+    last_in: str | None
+    ends: Sequence[str | None]
     heard_ns: int
+
+    @property
+    def consumer(self) -> tuple[Any, ...]:
+        """The consumer as a `_Delivered` names it."""
+        return self[:4]
+
+    @property
+    def words(self) -> str:
+        """The consumer for a person."""
+        return f"consumer '{self.tag}' of {queue_text(self.queue)}"
+
+    @property
+    def place(self) -> Place:
+        """The place of the last delivery."""
+        seen = self.last_in, self.last_number, self.last_ns
+        return Place(*seen, self.connection_id, *self.ends)
 
 
 def ended(context: RuleContext) -> None:
@@ -411,8 +432,8 @@ def _give_up(context: RuleContext) -> None:
 
 def is_given_up(context: RuleContext) -> bool:
     """True if something was forgotten that may say where messages go: nothing is judged then."""
-    forgotten = context.shared.get("forgotten", ())
-    return "routes" in forgotten or "clients" in forgotten
+    forgotten = context.shared.get("forgotten")
+    return forgotten is not None and ("routes" in forgotten or "clients" in forgotten)
 
 
 def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
@@ -440,9 +461,11 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
 
 def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there, but those whose window is known to be full."""
-    gone, routes = context.memory.get(CANCELLED, {}), context.session.routes
+    session: Session = context.session
+    routes: Routes = session.routes
+    gone = context.memory.get(CANCELLED, ())
     told = []
-    for name, rows in routes.delivered.items() if routes else ():
+    for name, rows in routes.delivered.items() if routes is not None else ():
         channel = _channel_of(context, name)
         is_open = channel is not None and not any(channel.closing)
         if is_open and name[2] is not None and (name[0], name[2]) not in gone:
@@ -484,16 +507,23 @@ def _consumer(
     known = channel.by_tag.get(name[2])
     if _is_full(channel, known):
         return None
-    last = max(rows.values(), key=lambda one: int(one.last_ns))
-    held = len(channel.deliveries)
-    queue = None if known is None else known.queue
-    kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
-    place = context.place_of(last.last_number, last.last_ns)
+    route: Route
+    last: Route = None
+    total: cython.longlong = 0
+    first_ns: cython.longlong = 0
+    for route in rows.values():
+        total += route.count
+        if last is None or route.first_ns < first_ns:
+            first_ns = route.first_ns
+        if last is None or route.last_ns > last.last_ns:
+            last = route
+    session: Session = context.session
+    connection: Connection = session.connection
+    connection_id, *ends = connection.name()
     return (
-        f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.times.acks and held else "",
-        queue, (place.connection_id, *name), tuple(rows),
-        sum(one.count for one in rows.values()), min(one.first_ns for one in rows.values()),
-        last.last_number, last.last_ns, name[0], tuple(place),
+        connection_id, *name, None if known is None else known.queue,
+        len(channel.deliveries) if channel.times.acks else 0, tuple(rows), total, first_ns,
+        last.last_number, last.last_ns, session.capture_at(last.last_ns), tuple(ends),
     )  # fmt: skip
 
 
@@ -578,7 +608,7 @@ def judge_connection(
     for row in consumers:
         there: list[_Consumer] = remembered(context, "consumers of routes", where, list)
         if len(there) < MAX_LISTED:
-            there.append(_Consumer._make((*row[:-1], Place(*row[-1]), heard_ns)))
+            there.append(_Consumer._make((*row, heard_ns)))
 
 
 def judge_routes(context: RuleContext) -> None:
@@ -792,8 +822,11 @@ def judge_stopped(
     detail = (
         f"{one.words} got {number_of(one.total, 'message')}, the last"
         f"{in_packet(one.last_number)}, and none in the {duration(quiet_ns)} after, in which "
-        f"{count} or more were published with the same exchange and routing key{one.held}"
+        f"{count} or more were published with the same exchange and routing key"
     )
+    if one.held:
+        held = number_of(one.held, "delivery", "deliveries")
+        detail += f", and {held} of its channel not acknowledged"
     about = one.queue or one.words
     report_at(context, one.place, "deliveries-stopped", detail, channel=one.channel, subject=about)
 

@@ -98,10 +98,7 @@ def first_place(context: RuleContext) -> Place:
 
 
 def _place_of(context: RuleContext, number: Any, ts_ns: cython.longlong) -> Place:
-    session: Session = context.session
-    connection: Connection = session.connection
-    time = ts_ns if ts_ns > 0 else None
-    return Place(session.capture_at(time), number, time, *connection.name())
+    return context.place_of(number, ts_ns if ts_ns > 0 else None)
 
 
 def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) -> None:
