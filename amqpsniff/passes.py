@@ -10,12 +10,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError, read_twice
 from amqpsniff.findings import Finding
 from amqpsniff.options import Options
-from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.pipeline import MAX_RECORDS, Pipeline, Totals, drain, run
 from amqpsniff.plan import Plan
 from amqpsniff.tls.secrets import without_secrets
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
     from amqpsniff.analysis.trace import Tracer, Wanted
     from amqpsniff.capture import CaptureSet
+    from amqpsniff.capture.packets import PacketBatch
     from amqpsniff.compare import CaptureProfile
     from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
@@ -41,9 +43,6 @@ which are faster then, takes 25 ms longer."""
 
 CENSUS = "census"
 """A table without columns: what a selection for a census chooses."""
-
-MAX_RECORDS = 512
-"""Rows of `connections` and `channels` after which they are given out: some 2 kB each."""
 
 FINDINGS_PER_BATCH = 4_096
 """Rows of `findings` in a batch, at most: some 3 MB."""
@@ -274,27 +273,19 @@ class Passes:
         """
         from amqpsniff.analysis.frame_bytes import FrameBytes
         from amqpsniff.analysis.timeline import Timeline
+        from amqpsniff.tables.batches import Maker
 
         (wanted,) = self.row_filters(part, "frames")
         timeline = Timeline(frozenset(), ())
         kept = FrameBytes()
+        makers = [Maker("frames", encoded=True)]
         pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
-        for batch in self._frames_at_once(pipeline):
+        for _, batch in self._drained(pipeline, makers, lambda *_: True):
             clients.add(batch)
             timeline.frames(wanted.of(batch), early=True)
             yield from ((entry, kept) for entry in timeline.ready())
             if wanted.done:
                 return
-
-    def _frames_at_once(self, pipeline: Pipeline) -> Iterator[Any]:
-        """Batches of frames as soon as they are decoded, which is before replies are known."""
-        from amqpsniff.tables.batches import Maker
-
-        maker = Maker("frames", encoded=True)
-        with self.packets() as packets:
-            for _ in run(packets, pipeline):
-                yield from map(maker.make, pipeline.rest())
-            self._finish(packets, pipeline.findings())
 
     def tracer(self, wanted: Wanted) -> Tracer:
         """The rows that `trace` puts together, as an Arrow table too, and the clients' names."""
@@ -433,19 +424,13 @@ class Passes:
 
         plan = plan_for(makers, census=census, share=share, **more)
         pipeline = self._pipeline(plan, options)
-        with self.packets() as packets:
-            for batch, _ in run(packets, pipeline):
-                if pipeline.tracker.rows >= MAX_RECORDS:
-                    yield from _recorded(makers, pipeline)
-                if pipeline.ready:
-                    yield from _made(makers, pipeline.settled())
-                elif batch is not None and self.once and packets.at_rest():
-                    self.early = True
-                    yield from _made(makers, pipeline.rest())
-                    self.early = False
-            yield from _made(makers, pipeline.rest())
-            yield from _recorded(makers, pipeline)
-            self._finish(packets, pipeline.findings(packets.findings))
+
+        def at_rest(packets: CaptureSet, batch: PacketBatch | None) -> bool:
+            goes_on = batch is not None and bool(self.once) and not pipeline.ready
+            self.early = goes_on and packets.at_rest()
+            return self.early
+
+        yield from self._drained(pipeline, makers, at_rest)
         if census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:
@@ -453,20 +438,11 @@ class Passes:
                 for first in range(0, max(len(self.found), 1), FINDINGS_PER_BATCH):
                     yield maker.table, maker.make(self.found[first : first + FINDINGS_PER_BATCH])
 
-
-def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for taken in batches:
-        for maker in makers:
-            if maker.table in ("frames", "messages"):
-                batch = maker.make(taken)
-                if batch.num_rows:
-                    yield maker.table, batch
-                del batch
-        del taken  # nothing of a batch is kept while the next is made
-
-
-def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
-    records = pipeline.records()
-    for maker in makers:
-        if records.get(maker.table):
-            yield maker.table, maker.make(records[maker.table])
+    def _drained(
+        self, pipeline: Pipeline, makers: list[Any], at_rest: Callable[..., bool]
+    ) -> Iterator[tuple[str, Any]]:
+        """One reading of the input; `at_rest` is called as by `drain`, with the packets first."""
+        with self.packets() as packets:
+            steps = run(packets, pipeline)
+            yield from drain(steps, pipeline, makers, partial(at_rest, packets))
+            self._finish(packets, pipeline.findings(packets.findings))
