@@ -25,7 +25,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.objects import Kind as RowKind
-from amqpsniff.options import File, Files, Options, files
+from amqpsniff.options import File, Files, Options
 from amqpsniff.passes import CENSUS, Passes, counted
 from amqpsniff.pipeline import Totals
 from amqpsniff.plan import Plan
@@ -101,18 +101,18 @@ def open(
         reader: `own`, `tshark`, or `auto`: tshark reads what our own readers cannot.
         limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
-    options = Options(
-        ports=frozenset(several("ports", ports, int)),
+    options = Options.of(
+        ports=ports,
         dialect=dialect,
         table_dialect=table_dialect,
         bodies=bodies,
         body_sha256=body_sha256,
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
-        tls_keys=files(tls_key),
-        packs=files(packs),
+        tls_key=tls_key,
+        packs=packs,
         reader=reader,
-        limits=limits or Limits(),
+        limits=limits,
     )
     return Capture(paths, options)
 

@@ -181,16 +181,8 @@ class Live:
         from amqpsniff.session.census import Census
         from amqpsniff.session.counts import Histogram
 
-        decoding = self.decoding
-        options = Options(
-            ports=frozenset(decoding.port or ()),
-            dialect=decoding.dialect,
-            table_dialect=decoding.table_dialect,
-            show_secrets=decoding.show_secrets,
-            tls_keylog=self._keylog(),
-            tls_keylog_later=True,
-            tls_keys=tuple(decoding.tls_key or ()),
-            packs=tuple(decoding.packs or ()),
+        options = Options.of(
+            **self.decoding.given(), tls_keylog=self._keylog(), tls_keylog_later=True
         )
         source = self._source()
         looked_at = judge or self.metrics is not None
