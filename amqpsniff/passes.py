@@ -7,7 +7,6 @@ capture is still written, several tables at once, what the files say of themselv
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -66,7 +65,8 @@ class Passes:
         once: Those among them that can be read only once: standard input, pipes.
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
-        outcomes, replies: Times of the last pass with a census, see `count`.
+        outcomes: Of the last pass with a census (how many, `Histogram` of the times) by outcome.
+        replies: Of the same pass a `Histogram` of the times of replies by the request's method.
         encrypted: The TLS conversations of the last pass, a mapping for each.
         comments: Comments of the captures' sections, once the last pass is over.
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
@@ -127,7 +127,7 @@ class Passes:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `Capture.batches`. A `census`
-        counts on the way, and `outcomes` and `replies` are there afterwards, as with `count`. With
+        counts on the way, and `outcomes` and `replies` are there afterwards. With
         a `share` only its conversations are followed. `options` are those of this pass; None for
         those of the capture. `on_connection_end` is called with each connection that is over,
         `on_stream` with the bytes that are decoded, `on_silence` with each silence, see
@@ -180,25 +180,18 @@ class Passes:
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
 
-    def count(self, census: Census) -> Iterator[int]:
-        """Read everything once for a census; gives the number of packets now and then.
-
-        Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
-        `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
-        """
-        yield from self.read(Plan((), census=census))
-
     def read(
         self,
         plan: Plan,
         take: Callable[..., None] | None = None,
         record: Callable[[Any], None] | None = None,
         options: Options | None = None,
-    ) -> Iterator[int]:
-        """One reading of the input without Arrow; gives the number of packets now and then.
+    ) -> None:
+        """Read the input once without Arrow.
 
         `take` is called with each of what `Pipeline.take` gives, `record` with what
-        `Pipeline.records` does.
+        `Pipeline.records` does. Afterwards `found` and `totals` are those of the pass; `outcomes`
+        and `replies` too, if the plan has a census.
         """
         pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
@@ -208,7 +201,6 @@ class Passes:
                 for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
                     if take is not None:
                         take(*taken)
-                yield self.totals.packets
             if record is not None:
                 record(pipeline.records())
             self._finish(packets, pipeline.findings(packets.findings))
@@ -348,7 +340,7 @@ class Passes:
                 data.add(table, batch)
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **more)
-            deque(self.read(plan, data.add_rows, data.add_records), 0)
+            self.read(plan, data.add_rows, data.add_records)
         summary = self.summary(census, chosen, TOP, ())  # of findings the page has its own
         data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets
@@ -364,7 +356,7 @@ class Passes:
             columns = sequences.columns
             plan = Plan(tuple(columns), columns, share=sequences.share)
             options = replace(self.options, bodies=body_limit > 0)
-            deque(self.read(plan, sequences.add_rows, options=options), 0)
+            self.read(plan, sequences.add_rows, options=options)
             page.show(sequences)
 
     def summary(

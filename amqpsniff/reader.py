@@ -411,7 +411,7 @@ class Capture:
             chosen.matches_connection(),
             self.passes.span(chosen),
         )
-        deque(self.passes.count(census), 0)
+        self.passes.read(Plan((), census=census))
         return self.passes.summary(census, chosen, limit)
 
     def operations(self, **part: Unpack[Filters]) -> pa.Table:
@@ -426,9 +426,11 @@ class Capture:
         >>> [(row["operation"], row["published"], row["error_type"]) for row in rows]
         [('resize', 6, 'ValueError')]
         """
-        from amqpsniff.analysis.operations import COLUMNS, operations
+        from amqpsniff.analysis.report_tables import OPERATION_COLUMNS, operations
 
-        chosen = self.passes.selected(self._selection(part), columns={"messages": COLUMNS})
+        chosen = self.passes.selected(
+            self._selection(part), columns={"messages": OPERATION_COLUMNS}
+        )
         return operations(batch for _, batch in chosen)
 
     def topology(
@@ -455,7 +457,7 @@ class Capture:
             return topology(self.passes.selected(chosen, columns=COLUMNS), limit, self.names)
         made = Topology()  # without Arrow, see `diagnose`
         plan = Plan(tuple(COLUMNS), COLUMNS, message_arguments=False, outcomes=False)
-        deque(self.passes.read(plan, made.add_rows, made.add_records), 0)
+        self.passes.read(plan, made.add_rows, made.add_records)
         made.count_rows()
         return made.result(limit, self.names)
 
@@ -644,7 +646,7 @@ class Capture:
             ):
                 diagnoser.add(table, batch)
         else:  # without Arrow, whose import takes as long as 50 MB of traffic
-            deque(self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended)), 0)
+            self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended))
         return diagnoser.result(self.totals, self.passes.found)
 
     def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:

@@ -47,9 +47,12 @@ def sections(
     """
     yield from _verdict(result, judged)
     yield facts(_facts(result))
+    tls = result["tls"]
+    sealed = _of(len(tls["rows"]), tls["conversations"])
+    found = _of(len(result["findings"]), result["finding_kinds"])
     for title, rows in (
         (_connections_title(result), _connections(result)),
-        (_tls_title(result), tls_table.grid(result["tls"]["rows"], narrow=narrow)),
+        (f"TLS{sealed}", tls_table.grid(tls["rows"], narrow=narrow)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
         ("errors", _errors(result)),
@@ -58,7 +61,7 @@ def sections(
         (_queues_title(result), _queues(result)),
         (_named_title("exchanges", result), _names(result, "exchanges")),
         (_named_title("routing keys", result), _names(result, "routing_keys")),
-        (_findings_title(result), _findings(result)),
+        (f"found while decoding{found}", _findings(result)),
         ("methods", _methods(result, width)),
     ):
         if rows.rows:
@@ -173,11 +176,6 @@ def _connections(result: Mapping[str, Any]) -> Grid:
         ("closed", "", lambda one: ended(one["closed_by"], one["close_code"], one["close_text"])),
         ID,
     )
-
-
-def _tls_title(result: Mapping[str, Any]) -> str:
-    tls = result["tls"]
-    return "TLS" + _of(len(tls["rows"]), tls["conversations"])
 
 
 def _clients(result: Mapping[str, Any]) -> Grid:
@@ -297,11 +295,6 @@ def _errors(result: Mapping[str, Any]) -> Grid:
             lambda text: quoted(in_a_sentence(text, MAX_REASON)) if text else "",
         ),
     )
-
-
-def _findings_title(result: Mapping[str, Any]) -> str:
-    shown = _of(len(result["findings"]), result["finding_kinds"])
-    return f"found while decoding{shown}"
 
 
 def _findings(result: Mapping[str, Any]) -> Grid:
