@@ -13,19 +13,19 @@ from hashlib import blake2b
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from amqpsniff.arguments import several
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.decode.preamble import may_open
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as FoundRow
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
-from amqpsniff.options import File, Files, Options, files
+from amqpsniff.options import Decoding, Options
 from amqpsniff.pipeline import Pipeline, Totals
 from amqpsniff.plan import Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Unpack
 
 __all__ = ["Engine", "connection_id_of"]
 
@@ -53,45 +53,13 @@ class Engine:
 
     Args:
         capture: What the rows say they come from.
-        ports: Follow only packets of these ports; empty for any port, by content.
-        dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
-        table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
-        bodies: Keep message bodies.
-        body_sha256: Compute the SHA-256 of whole bodies.
-        show_secrets: Write credentials as they are instead of `[redacted]`.
-        tls_keylog, tls_key: What opens TLS conversations of packets, as in `amqpsniff.open`.
-        packs: Files that say what messages of your own framework mean.
-        limits: How many rows wait and how much is remembered, where the defaults do not suit.
+        decoding: As in `amqpsniff.open`: `ports`, `dialect`, `table_dialect`, `bodies`,
+            `body_sha256`, `show_secrets`, `tls_keylog`, `tls_key`, `packs`, `limits`.
     """
 
-    def __init__(
-        self,
-        *,
-        capture: str = "-",
-        ports: int | Iterable[int] = (),
-        dialect: str | None = None,
-        table_dialect: str = "rabbitmq",
-        bodies: bool = False,
-        body_sha256: bool = False,
-        show_secrets: bool = False,
-        tls_keylog: File | None = None,
-        tls_key: Files = (),
-        packs: Files = (),
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, *, capture: str = "-", **decoding: Unpack[Decoding]) -> None:
         self.capture = capture
-        self.options = Options(
-            ports=frozenset(several("ports", ports, int)),
-            dialect=dialect,
-            table_dialect=table_dialect,
-            bodies=bodies,
-            body_sha256=body_sha256,
-            show_secrets=show_secrets,
-            tls_keylog=tls_keylog,
-            tls_keys=files(tls_key),
-            packs=files(packs),
-            limits=limits or Limits(),
-        )
+        self.options = Options.of(**decoding)
         plan = Plan(ENGINE_TABLES, links=True, meanings=True, processes=True)
         self._pipeline = Pipeline(self.options, plan)
         self._held = _HeldPackets(capture, self.options.limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from amqpsniff.arguments import check_types, several
 from amqpsniff.capture.open import AUTO, READERS
@@ -19,9 +19,19 @@ Files: TypeAlias = File | Iterable[File]
 """One file, or several."""
 
 
-def files(given: Files) -> tuple[File, ...]:
-    """One file, or several, as a tuple."""
-    return several("file", given, str, os.PathLike)
+class Decoding(TypedDict, total=False):
+    """Options of decoding as calls take them by name; `amqpsniff.open` says what they mean."""
+
+    ports: int | Iterable[int]
+    dialect: str | None
+    table_dialect: str
+    bodies: bool
+    body_sha256: bool
+    show_secrets: bool
+    tls_keylog: File | None
+    tls_key: Files
+    packs: Files
+    limits: Limits | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,25 @@ class Options:
     packs: tuple[File | PackFile, ...] = ()
     reader: str = AUTO
     limits: Limits = field(default_factory=Limits)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        ports: int | Iterable[int] = (),
+        tls_key: Files = (),
+        packs: Files = (),
+        limits: Limits | None = None,
+        **more: Any,
+    ) -> Options:
+        """The options that a call was given by the names of `Decoding`, or by those of fields."""
+        return cls(
+            ports=frozenset(several("ports", ports, int)),
+            tls_keys=several("file", tls_key, str, os.PathLike),
+            packs=several("file", packs, str, os.PathLike),
+            limits=limits or Limits(),
+            **more,
+        )
 
     def __post_init__(self) -> None:
         check_types(self)

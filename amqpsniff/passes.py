@@ -7,15 +7,15 @@ capture is still written, several tables at once, what the files say of themselv
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError, read_twice
 from amqpsniff.findings import Finding
 from amqpsniff.options import Options
-from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.pipeline import MAX_RECORDS, Pipeline, Totals, drain, run
 from amqpsniff.plan import Plan
 from amqpsniff.tls.secrets import without_secrets
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
     from amqpsniff.analysis.trace import Tracer, Wanted
     from amqpsniff.capture import CaptureSet
+    from amqpsniff.capture.packets import PacketBatch
     from amqpsniff.compare import CaptureProfile
     from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
@@ -41,9 +42,6 @@ which are faster then, takes 25 ms longer."""
 
 CENSUS = "census"
 """A table without columns: what a selection for a census chooses."""
-
-MAX_RECORDS = 512
-"""Rows of `connections` and `channels` after which they are given out: some 2 kB each."""
 
 FINDINGS_PER_BATCH = 4_096
 """Rows of `findings` in a batch, at most: some 3 MB."""
@@ -67,7 +65,8 @@ class Passes:
         once: Those among them that can be read only once: standard input, pipes.
         options: How they are decoded.
         totals: Counts of the last pass, growing while it goes on.
-        outcomes, replies: Times of the last pass with a census, see `count`.
+        outcomes: Of the last pass with a census (how many, `Histogram` of the times) by outcome.
+        replies: Of the same pass a `Histogram` of the times of replies by the request's method.
         encrypted: The TLS conversations of the last pass, a mapping for each.
         comments: Comments of the captures' sections, once the last pass is over.
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
@@ -128,7 +127,7 @@ class Passes:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `Capture.batches`. A `census`
-        counts on the way, and `outcomes` and `replies` are there afterwards, as with `count`. With
+        counts on the way, and `outcomes` and `replies` are there afterwards. With
         a `share` only its conversations are followed. `options` are those of this pass; None for
         those of the capture. `on_connection_end` is called with each connection that is over,
         `on_stream` with the bytes that are decoded, `on_silence` with each silence, see
@@ -181,25 +180,18 @@ class Passes:
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
 
-    def count(self, census: Census) -> Iterator[int]:
-        """Read everything once for a census; gives the number of packets now and then.
-
-        Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
-        `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
-        """
-        yield from self.read(Plan((), census=census))
-
     def read(
         self,
         plan: Plan,
         take: Callable[..., None] | None = None,
         record: Callable[[Any], None] | None = None,
         options: Options | None = None,
-    ) -> Iterator[int]:
-        """One reading of the input without Arrow; gives the number of packets now and then.
+    ) -> None:
+        """Read the input once without Arrow.
 
         `take` is called with each of what `Pipeline.take` gives, `record` with what
-        `Pipeline.records` does.
+        `Pipeline.records` does. Afterwards `found` and `totals` are those of the pass; `outcomes`
+        and `replies` too, if the plan has a census.
         """
         pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
@@ -209,7 +201,6 @@ class Passes:
                 for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
                     if take is not None:
                         take(*taken)
-                yield self.totals.packets
             if record is not None:
                 record(pipeline.records())
             self._finish(packets, pipeline.findings(packets.findings))
@@ -274,27 +265,19 @@ class Passes:
         """
         from amqpsniff.analysis.frame_bytes import FrameBytes
         from amqpsniff.analysis.timeline import Timeline
+        from amqpsniff.tables.batches import Maker
 
         (wanted,) = self.row_filters(part, "frames")
         timeline = Timeline(frozenset(), ())
         kept = FrameBytes()
+        makers = [Maker("frames", encoded=True)]
         pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
-        for batch in self._frames_at_once(pipeline):
+        for _, batch in self._drained(pipeline, makers, lambda *_: True):
             clients.add(batch)
             timeline.frames(wanted.of(batch), early=True)
             yield from ((entry, kept) for entry in timeline.ready())
             if wanted.done:
                 return
-
-    def _frames_at_once(self, pipeline: Pipeline) -> Iterator[Any]:
-        """Batches of frames as soon as they are decoded, which is before replies are known."""
-        from amqpsniff.tables.batches import Maker
-
-        maker = Maker("frames", encoded=True)
-        with self.packets() as packets:
-            for _ in run(packets, pipeline):
-                yield from map(maker.make, pipeline.rest())
-            self._finish(packets, pipeline.findings())
 
     def tracer(self, wanted: Wanted) -> Tracer:
         """The rows that `trace` puts together, as an Arrow table too, and the clients' names."""
@@ -357,7 +340,7 @@ class Passes:
                 data.add(table, batch)
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **more)
-            deque(self.read(plan, data.add_rows, data.add_records), 0)
+            self.read(plan, data.add_rows, data.add_records)
         summary = self.summary(census, chosen, TOP, ())  # of findings the page has its own
         data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets
@@ -373,7 +356,7 @@ class Passes:
             columns = sequences.columns
             plan = Plan(tuple(columns), columns, share=sequences.share)
             options = replace(self.options, bodies=body_limit > 0)
-            deque(self.read(plan, sequences.add_rows, options=options), 0)
+            self.read(plan, sequences.add_rows, options=options)
             page.show(sequences)
 
     def summary(
@@ -433,19 +416,13 @@ class Passes:
 
         plan = plan_for(makers, census=census, share=share, **more)
         pipeline = self._pipeline(plan, options)
-        with self.packets() as packets:
-            for batch, _ in run(packets, pipeline):
-                if pipeline.tracker.rows >= MAX_RECORDS:
-                    yield from _recorded(makers, pipeline)
-                if pipeline.ready:
-                    yield from _made(makers, pipeline.settled())
-                elif batch is not None and self.once and packets.at_rest():
-                    self.early = True
-                    yield from _made(makers, pipeline.rest())
-                    self.early = False
-            yield from _made(makers, pipeline.rest())
-            yield from _recorded(makers, pipeline)
-            self._finish(packets, pipeline.findings(packets.findings))
+
+        def at_rest(packets: CaptureSet, batch: PacketBatch | None) -> bool:
+            goes_on = batch is not None and bool(self.once) and not pipeline.ready
+            self.early = goes_on and packets.at_rest()
+            return self.early
+
+        yield from self._drained(pipeline, makers, at_rest)
         if census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:
@@ -453,20 +430,11 @@ class Passes:
                 for first in range(0, max(len(self.found), 1), FINDINGS_PER_BATCH):
                     yield maker.table, maker.make(self.found[first : first + FINDINGS_PER_BATCH])
 
-
-def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for taken in batches:
-        for maker in makers:
-            if maker.table in ("frames", "messages"):
-                batch = maker.make(taken)
-                if batch.num_rows:
-                    yield maker.table, batch
-                del batch
-        del taken  # nothing of a batch is kept while the next is made
-
-
-def _recorded(makers: list[Any], pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
-    records = pipeline.records()
-    for maker in makers:
-        if records.get(maker.table):
-            yield maker.table, maker.make(records[maker.table])
+    def _drained(
+        self, pipeline: Pipeline, makers: list[Any], at_rest: Callable[..., bool]
+    ) -> Iterator[tuple[str, Any]]:
+        """One reading of the input; `at_rest` is called as by `drain`, with the packets first."""
+        with self.packets() as packets:
+            steps = run(packets, pipeline)
+            yield from drain(steps, pipeline, makers, partial(at_rest, packets))
+            self._finish(packets, pipeline.findings(packets.findings))

@@ -33,11 +33,14 @@ if TYPE_CHECKING:
     from amqpsniff.capture import CaptureSet
     from amqpsniff.capture.packets import PacketBatch
     from amqpsniff.capture.processes import ProcessReader
+    from amqpsniff.tables.batches import Maker
     from amqpsniff.tcp.stream import StreamBatch
 
 LATEST_NS = NEVER - 1
 """The last time for which anything waits."""
 
+MAX_RECORDS = 512
+"""Rows of `connections` and `channels` after which they are given out: some 2 kB each."""
 
 CONVERSATIONS_AT_ONCE = 512
 """Open conversations that end with one batch of events when a capture does: a row of each takes
@@ -286,6 +289,13 @@ class Pipeline:
                 self.processes.fill(row)
         return {"connections": connections, "channels": channels, "links": links}
 
+    def record_batches(self, makers: Iterable[Maker]) -> Iterator[tuple[str, Any]]:
+        """The same as record batches, as (table, batch), for the tables of the makers."""
+        records = self.records()
+        for maker in makers:
+            if records.get(maker.table):
+                yield maker.table, maker.make(records[maker.table])
+
     def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
         """What was found so far, in order; they are given once.
 
@@ -449,3 +459,33 @@ def run(
     while (events := pipeline.finish_some()) is not None:
         yield None, events
     yield None, pipeline.finish()
+
+
+def drain(
+    steps: Iterable[tuple[PacketBatch | None, StreamBatch]],
+    pipeline: Pipeline,
+    makers: Sequence[Maker],
+    at_rest: Callable[[PacketBatch | None], bool] = lambda batch: False,
+) -> Iterator[tuple[str, Any]]:
+    """Record batches of what `run` reads through a pipeline, as (table, batch), but for findings.
+
+    Rows come once nothing changes them any more. `at_rest` is asked at each step, and where it is
+    true all rows that are there come.
+    """
+    for batch, _ in steps:
+        if pipeline.tracker.rows >= MAX_RECORDS:
+            yield from pipeline.record_batches(makers)
+        yield from _row_batches(makers, pipeline.rest() if at_rest(batch) else pipeline.settled())
+    yield from _row_batches(makers, pipeline.rest())
+    yield from pipeline.record_batches(makers)
+
+
+def _row_batches(makers: Sequence[Maker], batches: Iterable[Batch]) -> Iterator[tuple[str, Any]]:
+    for taken in batches:
+        for maker in makers:
+            if maker.table in ("frames", "messages"):
+                batch = maker.make(taken)
+                if batch.num_rows:
+                    yield maker.table, batch
+                del batch
+        del taken  # nothing of a batch is kept while the next is made

@@ -25,7 +25,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.objects import Kind as RowKind
-from amqpsniff.options import File, Files, Options, files
+from amqpsniff.options import File, Files, Options
 from amqpsniff.passes import CENSUS, Passes, counted
 from amqpsniff.pipeline import Totals
 from amqpsniff.plan import Plan
@@ -101,18 +101,18 @@ def open(
         reader: `own`, `tshark`, or `auto`: tshark reads what our own readers cannot.
         limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
-    options = Options(
-        ports=frozenset(several("ports", ports, int)),
+    options = Options.of(
+        ports=ports,
         dialect=dialect,
         table_dialect=table_dialect,
         bodies=bodies,
         body_sha256=body_sha256,
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
-        tls_keys=files(tls_key),
-        packs=files(packs),
+        tls_key=tls_key,
+        packs=packs,
         reader=reader,
-        limits=limits or Limits(),
+        limits=limits,
     )
     return Capture(paths, options)
 
@@ -411,7 +411,7 @@ class Capture:
             chosen.matches_connection(),
             self.passes.span(chosen),
         )
-        deque(self.passes.count(census), 0)
+        self.passes.read(Plan((), census=census))
         return self.passes.summary(census, chosen, limit)
 
     def operations(self, **part: Unpack[Filters]) -> pa.Table:
@@ -426,9 +426,11 @@ class Capture:
         >>> [(row["operation"], row["published"], row["error_type"]) for row in rows]
         [('resize', 6, 'ValueError')]
         """
-        from amqpsniff.analysis.operations import COLUMNS, operations
+        from amqpsniff.analysis.report_tables import OPERATION_COLUMNS, operations
 
-        chosen = self.passes.selected(self._selection(part), columns={"messages": COLUMNS})
+        chosen = self.passes.selected(
+            self._selection(part), columns={"messages": OPERATION_COLUMNS}
+        )
         return operations(batch for _, batch in chosen)
 
     def topology(
@@ -455,7 +457,7 @@ class Capture:
             return topology(self.passes.selected(chosen, columns=COLUMNS), limit, self.names)
         made = Topology()  # without Arrow, see `diagnose`
         plan = Plan(tuple(COLUMNS), COLUMNS, message_arguments=False, outcomes=False)
-        deque(self.passes.read(plan, made.add_rows, made.add_records), 0)
+        self.passes.read(plan, made.add_rows, made.add_records)
         made.count_rows()
         return made.result(limit, self.names)
 
@@ -644,7 +646,7 @@ class Capture:
             ):
                 diagnoser.add(table, batch)
         else:  # without Arrow, whose import takes as long as 50 MB of traffic
-            deque(self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended)), 0)
+            self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended))
         return diagnoser.result(self.totals, self.passes.found)
 
     def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:

@@ -17,10 +17,9 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Any
 
 from amqpsniff.analysis.report_tables import REPORTS
+from amqpsniff.child_processes import require_room, safe_environment
 from amqpsniff.errors import UsageError
 from amqpsniff.installation import how_to_add
-from amqpsniff.subprocess_env import safe_environment
-from amqpsniff.temporary_files import require_room
 
 from .completions import listed, words
 from .entry import FAILED, USAGE, complain

@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 from amqpsniff.errors import UsageError
 from amqpsniff.process_tuning import release_memory
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
-from amqpsniff.wire_text import exchange_name, harmless, named, quoted
+from amqpsniff.wire_text import harmless, named, quoted
 
 from .options import FailOn, Input, Two, at_least, one_of, spread
 from .output import write_answer
 from .reading import Reading, judged
-from .render.grid import METHOD, Column, Grid, facts, or_none, several_vhosts, table
+from .render.grid import (
+    EXCHANGE,
+    METHOD,
+    Column,
+    Grid,
+    facts,
+    or_none,
+    or_unknown,
+    several_vhosts,
+    table,
+)
 from .render.text import NONE, Words, heading
 from .topology import arguments_text
 
@@ -247,7 +257,7 @@ _NAMES: dict[str, Column] = {
     "name": ("*client", "name", named),
     "destination_type": ("*to", "destination_type", named),
     "arguments": ("*arguments", "arguments", arguments_text),
-    "exchange": ("*exchange", "exchange", exchange_name),
+    "exchange": EXCHANGE,
 }
 """Columns of names whose heading or text is not the usual one."""
 _PER_SECOND: tuple[Column, ...] = (
@@ -292,15 +302,12 @@ def _before_and_after(key: str) -> tuple[Column, Column]:
 
 
 def _products(rows: list[Row]) -> Grid:
-    def text(name: str | None) -> str:
-        return harmless(name or UNKNOWN)
-
     return table(
         rows,
         ("", "change", _word),
-        ("*product", "product", text),
-        ("*version", "version", text),
-        ("?*platform", "platform", text),
+        ("*product", "product", or_unknown),
+        ("*version", "version", or_unknown),
+        ("?*platform", "platform", or_unknown),
         *_before_and_after("connections"),
     )
 

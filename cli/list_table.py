@@ -11,9 +11,7 @@ from .export import write_rows
 from .options import Input, Rows, one_of, spread
 from .output import Output
 from .reading import Reading
-from .render.list_table import blocks, grid
-
-Columns = dict[str, list[Any]]
+from .render.list_table import BEGINS, Columns, blocks, columns_of, grid
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -129,7 +127,7 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
     """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
-    needed = None if verbose else _OF_A_LINE.get(table)  # there may be very many rows
+    needed = None if verbose else columns_of(table)  # there may be very many rows
     held: Columns = {}
     rows = 0
     for chosen in reading.chosen(wanted, columns=needed, progress=True, shown=True):
@@ -141,38 +139,19 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
                     held.setdefault(name, []).extend(values(part, name))
             at, rows = at + part.num_rows, rows + part.num_rows
             if rows == MAX_LAID_OUT:
-                yield _in_order(held)
+                yield _in_order(table, held)
                 held, rows = {}, 0
     if rows:
-        yield _in_order(held)
+        yield _in_order(table, held)
 
 
 _TIMES = frozenset(("start", "end"))
 """Not shown: the same moments in nanoseconds are."""
 
-_OF_A_LINE = {
-    "connections": (
-    "capture", "connection_id", "client", "server", "client_product", "client_version", "vhost",
-    "user", "connection_name", "midstream", "first_packet_number", "start_ns", "end_ns", "channels",
-    "published", "delivered", "acknowledged", "client_bytes", "server_bytes", "blocked_ns",
-    "closed_by", "close_code", "close_method", "close_text",
-    ),
-    "channels": (
-    "capture", "connection_id", "client", "channel", "incarnation", "opened_packet_number",
-    "start_ns", "end_ns", "mode", "prefetch_count", "published", "confirmed", "returned",
-    "unconfirmed_max", "unconfirmed_end", "delivered", "acknowledged", "unsettled_max",
-    "unsettled_end", "consumers", "closed_by", "close_code", "close_method", "close_text",
-    ),
-}  # fmt: skip
-"""Columns of a line, by table."""
 
-_BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_number")
-
-
-def _in_order(columns: Columns) -> Columns:
+def _in_order(table: str, columns: Columns) -> Columns:
     """Rows by the time of their beginning; those from before the capture come first."""
-    numbers = next(columns[name] for name in _BEGINS if name in columns)
-    ids = columns["connection_id"]
+    numbers, ids = columns[BEGINS[table]], columns["connection_id"]
     channels = columns.get("channel", numbers)
     times = zip(columns["start_ns"], numbers, ids, channels, strict=True)
     begins = [(start or 0, number or 0, id_, channel or 0) for start, number, id_, channel in times]

@@ -182,6 +182,17 @@ class Decoding:
     packs: list[str] | None = None
     quiet: bool = False
 
+    def given(self) -> dict[str, Any]:
+        """The options as `amqpsniff.open` takes them, but for the key log."""
+        return {
+            "ports": self.port or (),
+            "dialect": self.dialect,
+            "table_dialect": self.table_dialect,
+            "show_secrets": self.show_secrets,
+            "tls_key": self.tls_key or (),
+            "packs": self.packs or (),
+        }
+
 
 @group("""
     Input:

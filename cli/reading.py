@@ -81,15 +81,10 @@ class Reading:
         self.exit_code = 0
         self.capture = amqpsniff.open(
             *options.captures,
-            ports=options.port or (),
-            dialect=options.dialect,
-            table_dialect=options.table_dialect,
-            show_secrets=options.show_secrets,
+            **options.given(),
+            tls_keylog=keylog(options.tls_keylog),
             bodies=bodies,
             body_sha256=body_sha256,
-            tls_keylog=keylog(options.tls_keylog),
-            tls_key=options.tls_key or (),
-            packs=options.packs or (),
             reader=options.reader,
         )
         self.passes = self.capture.passes

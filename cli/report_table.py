@@ -83,7 +83,10 @@ def report_table(
 
 def _list(form: str) -> int:
     if form == "text":
-        Output().show(query_result.catalogue(REPORTS.values()))
+        grid = Grid("report|~what it shows")
+        for one in REPORTS.values():
+            grid.add(Words(one.name, "name"), one.about)
+        Output().show(grid)
         return 0
     import pyarrow as pa
 

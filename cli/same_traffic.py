@@ -14,7 +14,7 @@ from .options import Two
 from .output import write_answer
 from .progress import Progress
 from .reading import Reading, judged
-from .render.grid import METHOD, Column, Grid, facts, table
+from .render.grid import ID, METHOD, Column, Grid, facts, short_id, table
 from .render.text import NONE, Words, heading
 
 
@@ -66,17 +66,19 @@ def sections(report: Row) -> Iterator[Grid | Words]:
     alone = sum(report["connections"][f"{side}_only"] for side in ("client_side", "broker_side"))
     lost = sum(report[way][kind]["places"] for way in WAYS for kind in KINDS)
     altered = report["altered"]["places"]
-    for title, grid, shown, number in (
-        ("delays, overall", _delays(report) if both else None, 0, 0),
-        ("delays by connection", _connections(report), len(report["by_connection"]), both),
-        ("slowest frames", _slowest(report), 0, 0),
-        ("losses", _losses(report), len(report["losses"]), lost),
-        ("alterations", _alterations(report), len(report["alterations"]), altered),
-        ("connections of one side only", _unmatched(report), len(report["unmatched"]), alone),
+    if both:
+        yield heading("delays, overall", 0, 0)
+        yield _delays(report)
+    for title, name, number in (
+        ("delays by connection", "by_connection", both),
+        ("slowest frames", "slowest", 0),
+        ("losses", "losses", lost),
+        ("alterations", "alterations", altered),
+        ("connections of one side only", "unmatched", alone),
     ):
-        if grid is not None and grid.rows:
-            yield heading(title, shown, number)
-            yield grid
+        if rows := report[name]:
+            yield heading(title, len(rows), number)
+            yield table(rows, *_COLUMNS[name]) if name in _COLUMNS else _connections(report)
     yield Words("")
     yield _verdict(report)
 
@@ -168,7 +170,7 @@ def _connections(report: Row) -> Grid:
             one = row[way]
             times = dict(zip(_QUANTILES, _times(one["delays"], form), strict=True))
             table.add(
-                row["connection_id"][:8],
+                short_id(row["connection_id"]),
                 harmless(row["client"]),
                 *([harmless(row["broker_side_client"])] if translated else []),
                 harmless(row["connection_name"] or ""),
@@ -180,10 +182,6 @@ def _connections(report: Row) -> Grid:
     return table
 
 
-def _id(name: str) -> str:
-    return name[:8]
-
-
 def _number(number: int | None) -> str:
     return NONE if number is None else f"#{number}"
 
@@ -192,59 +190,48 @@ def _names(names: list[str]) -> str:
     return harmless(" ".join(names))
 
 
-def _slowest(report: Row) -> Grid:
-    return table(
-        report["slowest"],
-        _WAY,
-        (">delay", "", lambda row: signed(_known(row["delay_ns"], row["raw_ns"]))),
-        ("?id", "connection_id", _id),
-        ("?>channel", "channel", count),
-        ("*frame", "method", lambda method: METHOD(harmless(method))),
-        (">client side", "client_side_packet_number", _number),
-        (">broker side", "broker_side_packet_number", _number),
-    )
-
-
 def _known(corrected: int | None, raw: int) -> int:
     return raw if corrected is None else corrected
 
 
+_ID: Column = ("?id", "connection_id", short_id)
 _WAY: Column = ("way", "way", ARROWS.__getitem__)
 
-
-def _losses(report: Row) -> Grid:
-    return table(
-        report["losses"],
+_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "slowest": (
         _WAY,
-        ("?id", "connection_id", _id),
+        (">delay", "", lambda row: signed(_known(row["delay_ns"], row["raw_ns"]))),
+        _ID,
+        ("?>channel", "channel", count),
+        ("*frame", "method", lambda method: METHOD(harmless(method))),
+        (">client side", "client_side_packet_number", _number),
+        (">broker side", "broker_side_packet_number", _number),
+    ),
+    "losses": (
+        _WAY,
+        _ID,
         (">offset", "offset", count),
         (">bytes", "bytes", count),
         (">times", "times", count),
         ("?>packet", "packet_number", _number),
         ("?*frames", "frames", _names),
         ("*what", "kind", _SHORT.__getitem__),
-    )
-
-
-def _alterations(report: Row) -> Grid:
-    return table(
-        report["alterations"],
+    ),
+    "alterations": (
         _WAY,
-        ("?id", "connection_id", _id),
+        _ID,
         (">offset", "offset", count),
         (">within bytes", "bytes", count),
         ("*frames", "frames", _names),
-    )
-
-
-def _unmatched(report: Row) -> Grid:
-    return table(
-        report["unmatched"],
+    ),
+    "unmatched": (
         ("side", "side", str),
-        ("id", "connection_id", _id),
+        ID,
         ("*client", "client", harmless),
         ("*server", "server", harmless),
-    )
+    ),
+}
+"""Columns of rows of the report."""
 
 
 def _verdict(report: Row) -> Words:

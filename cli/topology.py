@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from amqpsniff.analysis.graph import WRITERS
 from amqpsniff.units import UNKNOWN, count, octets
-from amqpsniff.wire_text import exchange_name, harmless, named
+from amqpsniff.wire_text import harmless, named
 
 from .files import write_text
 from .options import Input, Scope, at_least, one_of, spread
 from .output import write_answer
 from .reading import Reading
-from .render.grid import Column, Grid, several_vhosts, table
+from .render.grid import EXCHANGE, QUEUE, ROUTING_KEY, Column, Grid, several_vhosts, table
 from .render.text import Words
 
 GRAPHS = ("dot", "mermaid")
@@ -113,38 +113,36 @@ def _type(row: dict[str, Any]) -> str:
 
 
 _CLIENT = (("*client", "name", named), ("?*host", "host", named))
-_EXCHANGE = ("*exchange", "exchange", exchange_name)
-_QUEUE = ("*queue", "queue", named)
 _ARGUMENTS = ("?*arguments", "arguments", arguments_text)
 _PUBLISHED = ((">published", "published", count), (">bytes", "bytes", octets))
 _DELIVERED = ((">delivered", "delivered", count), (">bytes", "bytes", octets))
 
 COLUMNS: dict[str, tuple[Column, ...]] = {
-    "publishers": (*_CLIENT, _EXCHANGE, ("*routing keys", "", _keys), *_PUBLISHED),
+    "publishers": (*_CLIENT, EXCHANGE, ("*routing keys", "", _keys), *_PUBLISHED),
     "exchanges": (
-        _EXCHANGE,
+        EXCHANGE,
         ("type", "", _type),
         _flags("durable", "auto_delete", "internal", "removed"),
         _ARGUMENTS,
         *_PUBLISHED,
     ),
     "bindings": (
-        _EXCHANGE,
+        EXCHANGE,
         ("to", "destination_type", str),
         ("*destination", "destination", named),
-        ("*routing key", "routing_key", named),
+        ROUTING_KEY,
         _ARGUMENTS,
         ("flags", "removed", lambda removed: "removed" if removed else ""),
     ),
     "queues": (
-        _QUEUE,
+        QUEUE,
         _flags("durable", "exclusive", "auto_delete", "server_named", "removed"),
         _ARGUMENTS,
         *_DELIVERED,
     ),
     "consumers": (
         *_CLIENT,
-        _QUEUE,
+        QUEUE,
         (">consumers", "consumers", count),
         (">prefetch", "prefetch_count", count),
         ("?acknowledges", "no_ack", {None: UNKNOWN, True: "no", False: "yes"}.__getitem__),

@@ -25,7 +25,7 @@ from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import CaptureError, FilterError
-from amqpsniff.options import Options
+from amqpsniff.options import Decoding, Options
 from amqpsniff.process_tuning import raise_gc_threshold, skip_exit_gc
 from amqpsniff.spark_jobs.errors import tell
 from amqpsniff.spark_jobs.options import json_object
@@ -130,22 +130,12 @@ def _start(
 
 
 def _batch(given: argparse.Namespace) -> Batch:
-    options = Options(
-        ports=frozenset(given.port),
-        dialect=given.dialect,
-        table_dialect=given.table_dialect,
-        bodies=given.bodies,
-        body_sha256=given.body_sha256,
-        show_secrets=given.show_secrets,
-        tls_keylog=given.tls_keylog,
-        tls_keys=tuple(given.tls_key),
-        packs=tuple(given.packs),
-    )
+    decoding = {name: one for name, one in vars(given).items() if name in Decoding.__annotations__}
     operations = OPERATIONS in given.report
     return Batch(
         given.inputs,
         given.output,
-        options,
+        Options.of(**decoding),
         [one.strip() for one in given.tables.split(",")],
         links=given.links or operations,
         frameworks=bool(given.frameworks or given.packs or operations),
@@ -223,7 +213,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--master", help="Spark master; default: what spark-submit says")
     add("--tables", default=",".join(TABLES), help="comma-separated")
     add("--replace", action="store_true", help="delete what a run with more options has made")
-    add("--port", type=int, action="append", default=[], help="may be repeated; default: any")
+    add(
+        "--port",
+        dest="ports",
+        type=int,
+        action="append",
+        default=[],
+        help="may be repeated; default: any",
+    )
     add("--dialect", choices=DIALECTS, help="default: what each connection says")
     add("--table-dialect", choices=READINGS, default=READINGS[0])
     add("--bodies", action="store_true", help="fill the column body")

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pyspark import SparkConf, SparkContext
 
 import amqpsniff.errors
+from amqpsniff.child_processes import trouble_with
 from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError
-from amqpsniff.temporary_files import trouble_with
 
 USAGE, FAILED = 2, 3
 """Exit codes, as on the command line."""

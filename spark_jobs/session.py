@@ -14,9 +14,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from amqpsniff.child_processes import require_room
 from amqpsniff.errors import AmqpsniffError, UsageError
 from amqpsniff.tables.export import RISING
-from amqpsniff.temporary_files import require_room
 
 DRIVER_MEMORY = "1g"
 """Only rows that are shown pass through the driver; tasks decode in Python workers, whose memory is

@@ -30,6 +30,12 @@ TOPOLOGY = "topology"
 OPERATIONS = "operations"
 """The report that needs columns of packs."""
 
+OPERATION_COLUMNS = (
+    "framework", "operation", "method", "ts_ns", "retry_count", "error_type", "outcome",
+    "outcome_ns", "published_ns",
+)  # fmt: skip
+"""Columns of messages that `operations` reads."""
+
 ERRORS = "errors"
 """The table of what could not be read of the files, which only reports know beside the others."""
 
@@ -386,6 +392,23 @@ def report_table(
             for table, spool in waiting.items()
         }
         return report.finished(answer(report.statement(bucket), given, DUCKDB_SETUP))
+
+
+def operations(batches: Iterable[Any]) -> pa.Table:
+    """The rows of the report `operations` from batches of messages with `OPERATION_COLUMNS`.
+
+    Messages of which no operation is known are a row too: nothing is missing from the counts.
+    """
+    import pyarrow as pa
+
+    from amqpsniff.tables.query import answer
+    from amqpsniff.tables.schema import schema_of
+
+    every = schema_of("messages", everything=True)
+    schema = pa.schema([field for field in every if field.name in OPERATION_COLUMNS])
+    read = (batch.select(schema.names) for batch in batches)
+    given = {"messages": (schema, lambda _: read)}
+    return answer(find(OPERATIONS).statement(1, {"messages": "messages"}), given, DUCKDB_SETUP)
 
 
 def bucket_for(first_ns: int | None, last_ns: int | None) -> int:

@@ -236,11 +236,13 @@ class Topology:
         rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
         names = ("connection_id", "client", "exchange", "routing_key")
         for connection, address, exchange, key, *sent in grouped(rows, names, sums):
-            self._publish(connection, address, exchange, key, sent)
+            client = self._client(connection, address)
+            self._count_published(client, exchange, key, _counts(sent, NOTHING))
         rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
         names = ("connection_id", "client", "exchange", "queue")
         for connection, address, exchange, queue, *sent in grouped(rows, names, sums):
-            self._deliver(connection, address, exchange, queue, sent)
+            client = self._client(connection, address)
+            self._count_delivered(client, exchange, queue, _counts(NOTHING, sent))
 
     def add_counts(self, batch: Any) -> None:
         """Count messages that were counted already by `method`, ends and names.
@@ -275,14 +277,6 @@ class Topology:
         rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
         for number, exchange, queue, *sent in grouped(rows, ("number", "exchange", "queue"), sums):
             self._count_delivered(known[number], exchange, queue, _counts(NOTHING, sent))
-
-    def _publish(self, connection: str, address: Any, exchange: Any, key: Any, sent: Any) -> None:
-        client = self._client(connection, address)
-        self._count_published(client, exchange, key, _counts(sent, NOTHING))
-
-    def _deliver(self, connection: str, address: Any, exchange: Any, queue: Any, sent: Any) -> None:
-        client = self._client(connection, address)
-        self._count_delivered(client, exchange, queue, _counts(NOTHING, sent))
 
     def _count_published(self, client: Client, exchange: Any, key: Any, counts: Any) -> None:
         self.published.add((client, exchange), counts)

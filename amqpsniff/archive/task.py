@@ -6,7 +6,7 @@ others in the same reading.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
-from amqpsniff.pipeline import Pipeline, Totals, run
+from amqpsniff.pipeline import Pipeline, Totals, drain, run
 from amqpsniff.session.link_records import LinkLog
 from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tcp.partition import Partition
@@ -23,11 +23,6 @@ from amqpsniff.tcp.partition import Partition
 from .dealing import Objects, Parts
 from .filesystem import Opener
 from .plan import Task
-
-RECORDS_PER_BATCH = 4_096
-"""Rows of `connections` and `channels` after which they are given out: some 10 MB."""
-
-ROWS = ("frames", "messages")
 
 
 class TaskRun:
@@ -134,29 +129,9 @@ class TaskRun:
         def before(batch: PacketBatch) -> None:
             pipeline.reassembler.skip(self._skipped.pop(batch.capture, 0))
             self._deal(batch)
-
-        for _ in run(packets, pipeline, before):
             self._watch(pipeline.totals.packets)
-            if pipeline.tracker.rows >= RECORDS_PER_BATCH:
-                yield from self._records(pipeline)
-            if pipeline.ready:
-                yield from self._rows(pipeline.settled())
-        yield from self._rows(pipeline.rest())
-        yield from self._records(pipeline)
+
+        yield from drain(run(packets, pipeline, before), pipeline, self._makers)
         self.found = pipeline.findings()
         # out of the engine, whose parts know each other: it is not freed before Python looks
         self.records, pipeline.log.recorded = pipeline.log.recorded or self.records, None
-
-    def _rows(self, taken: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-        for rows in taken:
-            for maker in self._makers:
-                if maker.table in ROWS:
-                    batch = maker.make(rows)
-                    if batch.num_rows:
-                        yield maker.table, batch
-
-    def _records(self, pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
-        records = pipeline.records()
-        for maker in self._makers:
-            if records.get(maker.table):
-                yield maker.table, maker.make(records[maker.table])

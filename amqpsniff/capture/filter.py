@@ -22,9 +22,9 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from amqpsniff.capture.blocks import ETHERNET, RAW_IP
+from amqpsniff.child_processes import safe_environment
 from amqpsniff.errors import UsageError
 from amqpsniff.installation import how_to_add
-from amqpsniff.subprocess_env import safe_environment
 
 WHOLE_BYTES = 262_144
 """What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have

@@ -261,11 +261,17 @@ class Figures:
         peer, session = self._gone.get(connection_id, (None, None))
         return None if peer is None else connection_row(session)
 
-    def counts_of(self, name: str) -> list[tuple[Any, list[int]]]:
-        """Names of `routes` or `queues` since the beginning, the most used first."""
+    def counts_of(self, what: str) -> list[tuple[Any, list[int]]]:
+        """Names of each `exchange` or `queue` since the beginning, with their counts."""
         self._gather()
-        tally = self._routes if name == "routes" else self._queues
-        return list(tally.counts.items())
+        counts = self._by_exchange() if what == "exchange" else self._queues.counts
+        return list(counts.items())
+
+    def _by_exchange(self) -> dict[Any, list[int]]:
+        whole: dict[Any, list[int]] = {}
+        for name, counts in self._routes.counts.items():
+            _add(whole, name[:2], counts)
+        return whole
 
     def _gather(self) -> tuple[Any, Any]:
         """Add what the census has of names to what was before; gives it."""
@@ -289,11 +295,8 @@ class Figures:
                 _add(exchanges, name[:2], counts)
             for name, counts in some_queues.counts.items():
                 _add(consumed, name, counts)
-        whole: dict[Any, list[int]] = {}
-        for name, counts in self._routes.counts.items():
-            _add(whole, name[:2], counts)
         self.keys = _rows(recent, self._routes.counts, spent, ("vhost", "exchange", "routing_key"))
-        self.exchanges = _rows(exchanges, whole, spent, ("vhost", "exchange"))
+        self.exchanges = _rows(exchanges, self._by_exchange(), spent, ("vhost", "exchange"))
         whole_queues = dict(self._queues.counts)
         _add_unknown(consumed, recent)
         _add_unknown(whole_queues, self._routes.counts)

@@ -88,15 +88,8 @@ class Collector:
         """Messages and bytes by exchange and by queue."""
         from prometheus_client.core import CounterMetricFamily as Counter
 
-        exchanges: dict[Any, list[int]] = {}
-        for name, counts in self._figures.counts_of("routes"):
-            known = exchanges.setdefault(name[:2], [0] * len(counts))
-            for at, count in enumerate(counts):
-                known[at] += count
-        for label, rows in (
-            ("exchange", exchanges.items()), ("queue", self._figures.counts_of("queues")),
-        ):  # fmt: skip
-            named, labels = _most_used(rows), ["vhost", label]
+        for label in ("exchange", "queue"):
+            named, labels = _most_used(self._figures.counts_of(label)), ["vhost", label]
             for way, place in _WAYS:
                 if label == "queue" and way == "published":
                     continue

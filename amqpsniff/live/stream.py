@@ -11,7 +11,7 @@ from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
 from amqpsniff.live.watch import SETTLE_SECONDS, Source, Watch
 from amqpsniff.objects import Finding, Frame, Message, rows
-from amqpsniff.options import File, Files, Options, files
+from amqpsniff.options import File, Files, Options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,15 +69,15 @@ def watch(
     from amqpsniff.analysis.selection import RowFilter, selection
     from amqpsniff.tables.schema import schema_of
 
-    options = Options(
-        ports=frozenset(several("ports", ports, int)),
+    options = Options.of(
+        ports=ports,
         bodies=bodies,
         body_sha256=body_sha256,
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
         tls_keylog_later=True,
-        tls_keys=files(tls_key),
-        packs=files(packs),
+        tls_key=tls_key,
+        packs=packs,
     )
     run: Watch | None = None
 

@@ -248,7 +248,7 @@ class Watch:
             self._settled_at = now
             for giver in self._givers:
                 yield from ((giver.table, batch) for batch in giver.settled(now_ns))
-        yield from self._records()
+        yield from self.pipeline.record_batches(self._makers)
         with self.lock:
             news = self._news.add(self.pipeline.log.news(), now_ns)
         if news:
@@ -267,7 +267,7 @@ class Watch:
         for giver in self._givers:
             yield from ((giver.table, batch) for batch in giver.settled(now_ns))
             yield from ((giver.table, batch) for batch in giver.rest())
-        yield from self._records()
+        yield from self.pipeline.record_batches(self._makers)
         others = self.source.findings
         self.found = [*others, *self.pipeline.findings(others)]
         yield from self._findings(self._news.rest(self.found))
@@ -300,12 +300,6 @@ class Watch:
         tables = {giver.table for giver in self._givers}
         frames.given = frames.given or "frames" not in tables
         messages.given = messages.given or "messages" not in tables
-
-    def _records(self) -> Batches:
-        for table, rows in self.pipeline.records().items():
-            for maker in self._makers:
-                if maker.table == table and rows:
-                    yield table, maker.make(rows)
 
     def _findings(self, findings: list[Finding]) -> Batches:
         for maker in self._makers:

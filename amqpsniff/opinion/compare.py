@@ -28,9 +28,8 @@ from amqpsniff.decode.redaction import (
     without_secrets,
 )
 from amqpsniff.errors import UsageError
-from amqpsniff.opinion.difference import Difference
+from amqpsniff.opinion.difference import Difference, differences, only_ours, only_theirs
 from amqpsniff.opinion.known import explain
-from amqpsniff.opinion.pairs import differences, only_ours, only_theirs
 from amqpsniff.opinion.sighting import TRANSFER, Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
 from amqpsniff.opinion.values import Table, bytes_of, parsed

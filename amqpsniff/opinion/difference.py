@@ -1,10 +1,15 @@
-"""One thing about one frame in which the two do not agree."""
+"""In what the two do not agree about a frame as both see it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from amqpsniff.opinion.sighting import Ours, Theirs
+from amqpsniff.capture.tshark_frames import Field
+from amqpsniff.opinion.sighting import KINDS_1_0, PROTOCOL_HEADER, Ours, Theirs
+from amqpsniff.opinion.values import Table, compare, plain
+from amqpsniff.spec import METHODS
 
 ONLY_OURS, ONLY_THEIRS = "only-ours", "only-theirs"
 KIND, CHANNEL, SIZE, METHOD = "kind", "channel", "size", "method"
@@ -24,11 +29,11 @@ class Difference(NamedTuple):
     channel: int
     method: str | None
     what: str
-    name: str | None
-    ours: Any
-    theirs: Any
-    our_frame: Ours | None
-    their_frame: Theirs | None
+    name: str | None = None
+    ours: Any = None
+    theirs: Any = None
+    our_frame: Ours | None = None
+    their_frame: Theirs | None = None
     known: str | None = None
 
     def row(self) -> dict[str, Any]:
@@ -47,3 +52,120 @@ class Difference(NamedTuple):
             "tshark": self.theirs,
             "known": self.known,
         }
+
+
+IDS: dict[str, set[tuple[int, int]]] = defaultdict(set)
+"""Class and method numbers of each name: some names have other numbers in another dialect."""
+
+SHAPES: dict[str, list[list[str]]] = defaultdict(list)
+"""Names of the arguments of each method: several lists where dialects differ."""
+
+for _method in METHODS:
+    IDS[_method.name].add((_method.class_id, _method.method_id))
+    SHAPES[_method.name].append([each.name for each in _method.arguments])
+
+RENAMED = {"nowait": "no_wait"}
+"""Arguments that tshark spells another way."""
+
+FILTER = "filter"
+"""What tshark calls the table of `basic.consume`, as 0-9 does."""
+
+FIELD_PREFIXES = {
+    ARGUMENT: "amqp.method.arguments.",
+    PROPERTY: "amqp.method.properties.",
+}
+"""What the names of tshark's fields begin with, by what a difference is """
+
+_NOT_ARGUMENTS = ("publish_number",)
+"""Fields among the arguments that tshark counted itself."""
+
+
+_WITH_METHOD = ("method", *KINDS_1_0.values())
+
+
+def only_ours(frame: Ours) -> Difference:
+    """A frame that tshark does not show."""
+    shown = frame.method or frame.kind
+    place = frame.packet_number, frame.channel, frame.method
+    return Difference(*place, ONLY_OURS, ours=shown, our_frame=frame)
+
+
+def only_theirs(frame: Theirs) -> Difference:
+    """A frame that we do not see."""
+    shown = frame.method or frame.kind
+    place = frame.packet_number, frame.channel, frame.method
+    return Difference(*place, ONLY_THEIRS, theirs=shown, their_frame=frame)
+
+
+def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
+    """All in which two sightings of a frame differ."""
+
+    def differ(what: str, mine: object, other: object, name: str | None = None) -> Difference:
+        place = (ours.packet_number, ours.channel, ours.method)
+        return Difference(*place, what, name, mine, other, ours, theirs)
+
+    if ours.kind != theirs.kind:
+        yield differ(KIND, ours.kind, theirs.kind)
+        return
+    if ours.channel != theirs.channel and ours.kind != PROTOCOL_HEADER:
+        yield differ(CHANNEL, ours.channel, theirs.channel)
+    if ours.size != theirs.size:
+        yield differ(SIZE, ours.size, theirs.size)
+    if theirs.malformed and not _is_cut(ours):
+        yield differ(MALFORMED, ours.method or ours.kind, "malformed")
+    if ours.kind in _WITH_METHOD and not _same_method(ours, theirs):
+        yield differ(METHOD, ours.method, theirs.method)
+    if isinstance(ours.arguments, Table) and (ours.method in IDS or theirs.arguments):
+        for pair in _named(ours.arguments, theirs.arguments):
+            yield differ(ARGUMENT, pair[1], pair[2], pair[0])
+    for properties in ours.properties:
+        for pair in _named(properties, theirs.properties):
+            yield differ(PROPERTY, pair[1], pair[2], pair[0])
+
+
+def _is_cut(frame: Ours) -> bool:
+    """True if we too miss arguments of a method or performative."""
+    if frame.method is None or frame.arguments is None:
+        return frame.kind in _WITH_METHOD
+    return frame.method in IDS and [name for name, _ in frame.arguments] not in SHAPES[frame.method]
+
+
+def _same_method(ours: Ours, theirs: Theirs) -> bool:
+    """True if both give it the same numbers and, where they know one, the same name."""
+    if ours.method is None or theirs.method is None:
+        return ours.method is None and theirs.method in (None, "?")
+    known = IDS.get(ours.method)
+    if known is None and ours.kind != "method":
+        return theirs.method == ours.method
+    if known is None:
+        return ours.method == f"{theirs.ids[0]}.{theirs.ids[1]}" and theirs.method.endswith("?")
+    return theirs.ids in known and theirs.method == ours.method
+
+
+def _named(ours: Table, fields: list[Field]) -> Iterator[tuple[str, object, object]]:
+    """(name, ours, theirs) of the arguments or properties that differ."""
+    mine = dict(ours)
+    others = {}
+    for field in fields:
+        prefix = next(
+            (each for each in FIELD_PREFIXES.values() if field.name.startswith(each)), None
+        )
+        name = field.name[len(prefix) :] if prefix else ""
+        if name and name not in _NOT_ARGUMENTS:
+            others[_ours(name, mine)] = field
+    for name, value in mine.items():
+        field_of = others.pop(name, None)
+        if field_of is None:
+            yield name, plain(value), None
+            continue
+        for pair in compare(name, value, field_of):
+            yield pair.name, pair.ours, pair.theirs
+    for name, field in others.items():
+        yield name, None, field.show or field.label
+
+
+def _ours(name: str, mine: dict[str, object]) -> str:
+    """Our name of an argument of tshark's."""
+    if name == FILTER and FILTER not in mine:
+        return "arguments"
+    return RENAMED.get(name, name)

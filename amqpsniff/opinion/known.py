@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from amqpsniff.capture.tshark_frames import Field
 from amqpsniff.opinion import difference as about
-from amqpsniff.opinion.difference import Difference
-from amqpsniff.opinion.pairs import FIELD_PREFIXES, FILTER
+from amqpsniff.opinion.difference import FIELD_PREFIXES, FILTER, Difference
 from amqpsniff.opinion.sighting import DATA_OFFSET, KINDS_1_0, PROTOCOL_HEADER, TRANSFER
 from amqpsniff.opinion.traffic import Ends, Traffic
 from amqpsniff.opinion.values import seconds_of

@@ -83,7 +83,7 @@ class CapturePage:
 
     Attributes:
         data: The first pass.
-        operations: Rows of `amqpsniff.analysis.operations`; None where they are not shown.
+        operations: Rows of `Capture.operations`; None where they are not shown.
     """
 
     operations: Sequence[Mapping[str, Any]] | None = None

@@ -22,9 +22,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from amqpsniff.child_processes import safe_environment
 from amqpsniff.errors import UsageError
 from amqpsniff.installation import how_to_add
-from amqpsniff.subprocess_env import safe_environment
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of Vega-Lite that specifications are written for; nothing is loaded from there."""

@@ -8,7 +8,8 @@ from itertools import repeat, zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from amqpsniff.wire_text import harmless, named
+from amqpsniff.units import UNKNOWN
+from amqpsniff.wire_text import exchange_name, harmless, named
 
 from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
@@ -55,7 +56,22 @@ def packet_text(row: Mapping[str, Any], several: bool) -> str:
 
 
 METHOD = partial(Words, style="method")
-NAME = partial(Words, style="name")
+
+
+def short_id(connection_id: str) -> str:
+    """The beginning of a connection's id, by which options name it too."""
+    return connection_id[:8]
+
+
+def or_unknown(text: str | None) -> str:
+    """A text from the wire; `?` where it is not known or empty."""
+    return harmless(text or UNKNOWN)
+
+
+ID: Column = ("id", "connection_id", short_id)
+EXCHANGE: Column = ("*exchange", "exchange", exchange_name)
+ROUTING_KEY: Column = ("*routing key", "routing_key", named)
+QUEUE: Column = ("*queue", "queue", named)
 
 
 def several_vhosts(vhosts: Iterable[str | None]) -> tuple[Column, ...]:

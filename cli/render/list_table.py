@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis import times
 from amqpsniff.analysis.top_rows import is_error
-from amqpsniff.spec import SIDES
 from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.wire_text import harmless, named
 
 from .clock import date_and_time
-from .grid import Grid
+from .grid import Grid, or_none, short_id
 from .text import NONE, Paint, Words
 from .tree import Raw, tree
 
-CONNECTION_COLUMNS = (
-    "????server|*??vhost|*?????user|*??name|*??????product|>????began|>???lasted|>?????channels|"
-    ">?published|>?delivered|>????acked|>?????sent|>?????received|>????blocked|closed|~~why"
-)
-CHANNEL_COLUMNS = (
-    ">ch|>????began|>???lasted|??mode|>?????prefetch|>?published|>?????confirmed|>?????returned|"
-    ">unconf|>?delivered|>?????acked|>unsettled|>??????consumers|closed|~~why"
-)
-LINK_COLUMNS = (
-    ">ch|way|**=link|*address|>????began|>???lasted|>?deliveries|>?accepted|>???rejected|>???released|"
-    ">???modified|>unsettled|>??credit|>????starved|closed|~~why"
-)
 Columns = dict[str, list[Any]]
 """Rows as the values of each column, by its name."""
 
@@ -44,146 +32,72 @@ def grid(
     narrow: bool,
 ) -> Grid:
     """The rows of a table, one a line; with `several` captures each says which it is of."""
-    headings, cells = _TABLES[table]
+    columns = columns | {_STARTED: [start_ns] * len(columns["client"])}
+    headings = "|".join(heading for heading, *_ in _TABLES[table])
     styles = {"id": "connection", "client": "connection"}
     laid_out = Grid(("*capture|" if several else "") + "id|=client|" + headings, styles=styles)
-    clients = _names(columns["client"])
+    clients = _each(named, columns["client"])
     if narrow:  # a port alone names no client among several hosts
         hosts = {(one or "").rpartition(":")[0] for one in columns["client"]}
         if len(hosts) == 1:
             clients = [f":{one.rpartition(':')[2]}" for one in clients]
-    whose = [[one[:8] for one in columns["connection_id"]], clients]
+    whose = [_each(short_id, columns["connection_id"]), clients]
     if several:
         whose.insert(0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"]))
-    laid_out.extend([*whose, *cells(columns, start_ns)])
+    shown = [_each(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]]
+    laid_out.extend([*whose, *shown])
     return laid_out
 
 
-def _each(make: Callable[..., Any], *columns: list[Any]) -> list[Any]:
-    """`make` of each row of some columns, called once for rows that are alike."""
+def columns_of(table: str) -> list[str]:
+    """The columns of a table that its lines need."""
+    shown = (name for _, _, *names in _TABLES[table] for name in names if name != _STARTED)
+    return list(dict.fromkeys(("capture", "connection_id", "client", BEGINS[table], *shown)))
+
+
+def _each(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+    """`write` of each row of some columns, called once for rows that are alike."""
     if len(columns) == 1:
-        made = {value: make(value) for value in set(columns[0])}
+        (column,) = columns
+        plain = write is named and None not in column and "" not in column
+        if plain and "".join(column).isprintable():
+            return column
+        made = {value: write(value) for value in set(column)}
     else:
-        made = {row: make(*row) for row in set(zip(*columns, strict=True))}
+        made = {row: write(*row) for row in set(zip(*columns, strict=True))}
     if len(made) == 1:
         return [*made.values()] * len(columns[0])
     rows = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
     return list(map(made.__getitem__, rows))
 
 
-def _names(column: list[Any]) -> list[str]:
-    """`named` of each."""
-    if None not in column and "" not in column and "".join(column).isprintable():
-        return column
-    return _each(named, column)
+def _name(name: str | None, product: str | None, version: str | None) -> str:
+    return named(name or " ".join(filter(None, (product, version))) or None)
 
 
-def _connections(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
-    product, version, name = of["client_product"], of["client_version"], of["connection_name"]
-    yield _names(of["server"])
-    yield _names(of["vhost"])
-    yield _names(of["user"])
-    yield _each(lambda one, *more: named(one or _product(*more)), name, product, version)
-    yield _each(lambda *both: named(_product(*both)), product, version)
-    yield _since(of["start_ns"], start_ns, of["midstream"])
-    yield _lasted(of)
-    for counted in ("channels", "published", "delivered", "acknowledged"):
-        yield _each(count, of[counted])
-    for side in SIDES:
-        yield _each(octets, of[f"{side}_bytes"])
-    yield _each(lambda ns: NONE if ns == 0 else duration(ns), of["blocked_ns"])
-    yield from _closed(of)
+def _began(capture_ns: int | None, start_ns: int | None, before: bool | None) -> str:
+    """When it began, in seconds since the capture did."""
+    if before:
+        return BEFORE
+    if start_ns is None or capture_ns is None:
+        return UNKNOWN
+    return times.seconds(start_ns - capture_ns)
 
 
-def _product(product: str | None, version: str | None) -> str | None:
-    return " ".join(filter(None, (product, version))) or None
+def _began_in(capture_ns: int | None, start_ns: int | None, packet: int | None) -> str:
+    return _began(capture_ns, start_ns, packet is None)
 
 
-def _channels(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
-    yield _each(_opening, of["channel"], of["incarnation"])
-    before = [number is None for number in of["opened_packet_number"]]
-    yield _since(of["start_ns"], start_ns, before)
-    yield _lasted(of)
-    yield _each(lambda mode: mode or NONE, of["mode"])
-    yield _each(lambda most: NONE if most is None else count(most), of["prefetch_count"])
-    yield _each(count, of["published"])
-    yield _each(lambda known: UNKNOWN if known is None else count(known), of["confirmed"])
-    yield _each(count, of["returned"])
-    yield _waiting(of, "unconfirmed")
-    for name in ("delivered", "acknowledged"):
-        yield _each(count, of[name])
-    yield _waiting(of, "unsettled")
-    yield _each(count, of["consumers"])
-    yield from _closed(of)
+def _lasted(start_ns: int | None, end_ns: int | None) -> str:
+    return duration(None if start_ns is None or end_ns is None else end_ns - start_ns)
+
+
+def _time(ns: int | None) -> str:
+    return NONE if ns == 0 else duration(ns)
 
 
 def _opening(number: int, nth: int) -> str:
     return str(number) + (f" #{nth}" if nth > 1 else "")
-
-
-def _links(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
-    yield _each(str, of["channel"])
-    yield _each(lambda role: "→" if role == "sender" else "←", of["role"])
-    yield _names(of["link"])
-    ends = zip(of["role"], of["target"], of["source"], strict=True)
-    yield [named(target if role == "sender" else source) for role, target, source in ends]
-    before = [number is None for number in of["attached_packet_number"]]
-    yield _since(of["start_ns"], start_ns, before)
-    yield _lasted(of)
-    for name in ("deliveries", "accepted", "rejected", "released", "modified"):
-        yield _each(count, of[name])
-    yield _waiting(of, "unsettled")
-    yield _each(count, of["credit_end"])
-    yield _each(lambda ns: duration(ns) if ns else NONE, of["starved_ns"])
-    yield _each(_detached, *(of[name] for name in _DETACHED))
-    said = of["close_condition"], of["close_text"]
-    yield _each(lambda *both: harmless(": ".join(filter(None, both))), *said)
-
-
-_DETACHED = ("closed_by", "refused", "suspended", "close_condition")
-
-
-def _detached(
-    by: str | None, refused: bool | None, suspended: bool | None, condition: str | None
-) -> Words:
-    """The end of a link: who detached it first, and if it was refused."""
-    if by is None:
-        return Words("open")
-    if refused:
-        return Words(f"refused by {by}", "error")
-    if by in ("fin", "rst"):
-        return Words(by, "warning")
-    verb = "left" if suspended else "closed"
-    return Words(f"{verb} by {by}", "error" if condition else "")
-
-
-_TABLES = {
-    "connections": (CONNECTION_COLUMNS, _connections),
-    "channels": (CHANNEL_COLUMNS, _channels),
-    "links": (LINK_COLUMNS, _links),
-}
-
-
-def _since(times_ns: list[Any], start_ns: int | None, before: list[Any]) -> list[str]:
-    """When each began, in seconds since the capture did."""
-    if start_ns is None:
-        return [BEFORE if older else UNKNOWN for older in before]
-    return [
-        BEFORE if older else UNKNOWN if ts_ns is None else times.seconds(ts_ns - start_ns)
-        for ts_ns, older in zip(times_ns, before, strict=True)
-    ]
-
-
-def _lasted(of: Columns) -> list[str]:
-    spans = [
-        None if start is None or end is None else end - start
-        for start, end in zip(of["start_ns"], of["end_ns"], strict=True)
-    ]
-    return _each(duration, spans)
-
-
-def _waiting(of: Columns, what: str) -> list[str | Words]:
-    return _each(_most_and_last, of[f"{what}_max"], of[f"{what}_end"])
 
 
 def _most_and_last(most: int | None, end: int | None) -> str | Words:
@@ -191,13 +105,6 @@ def _most_and_last(most: int | None, end: int | None) -> str | Words:
         return UNKNOWN
     text = f"{count(most)}/{count(end)}"
     return Words(text, "warning") if end else text
-
-
-def _closed(of: Columns) -> tuple[list[Words], list[str]]:
-    """Two columns: how each row ended, and the reason of an error."""
-    closes = (of[name] for name in ("closed_by", "close_code", "close_method", "close_text"))
-    ends = _each(lambda by, *why: (ended(by, why[0], why[2]), _why(*why)), *closes)
-    return [end for end, _ in ends], [why for _, why in ends]
 
 
 def _why(code: int | None, method: str | None, text: str | None) -> str:
@@ -214,6 +121,100 @@ def ended(by: str | None, code: int | None, text: str | None) -> Words:
     if code is None:
         return Words(by, role or "warning") if by in ("fin", "rst") else Words(f"by {by}", role)
     return Words(f"{code} by {by}", role)
+
+
+def _detached(
+    by: str | None, refused: bool | None, suspended: bool | None, condition: str | None
+) -> Words:
+    """The end of a link: who detached it first, and if it was refused."""
+    if by is None:
+        return Words("open")
+    if refused:
+        return Words(f"refused by {by}", "error")
+    if by in ("fin", "rst"):
+        return Words(by, "warning")
+    verb = "left" if suspended else "closed"
+    return Words(f"{verb} by {by}", "error" if condition else "")
+
+
+def _condition(*said: str | None) -> str:
+    return harmless(": ".join(filter(None, said)))
+
+
+def _address(role: str, target: str | None, source: str | None) -> str:
+    return named(target if role == "sender" else source)
+
+
+_STARTED = "capture_start_ns"
+"""A column that is put beside those of the table: when the capture began."""
+
+_LASTED = (">???lasted", _lasted, "start_ns", "end_ns")
+_CLOSED = ("closed", ended, "closed_by", "close_code", "close_text")
+_WHY = ("~~why", _why, "close_code", "close_method", "close_text")
+
+_TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "connections": (
+        ("????server", named, "server"),
+        ("*??vhost", named, "vhost"),
+        ("*?????user", named, "user"),
+        ("*??name", _name, "connection_name", "client_product", "client_version"),
+        ("*??????product", partial(_name, None), "client_product", "client_version"),
+        (">????began", _began, _STARTED, "start_ns", "midstream"),
+        _LASTED,
+        (">?????channels", count, "channels"),
+        (">?published", count, "published"),
+        (">?delivered", count, "delivered"),
+        (">????acked", count, "acknowledged"),
+        (">?????sent", octets, "client_bytes"),
+        (">?????received", octets, "server_bytes"),
+        (">????blocked", _time, "blocked_ns"),
+        _CLOSED,
+        _WHY,
+    ),
+    "channels": (
+        (">ch", _opening, "channel", "incarnation"),
+        (">????began", _began_in, _STARTED, "start_ns", "opened_packet_number"),
+        _LASTED,
+        ("??mode", lambda mode: mode or NONE, "mode"),
+        (">?????prefetch", or_none(count), "prefetch_count"),
+        (">?published", count, "published"),
+        (">?????confirmed", count, "confirmed"),
+        (">?????returned", count, "returned"),
+        (">unconf", _most_and_last, "unconfirmed_max", "unconfirmed_end"),
+        (">?delivered", count, "delivered"),
+        (">?????acked", count, "acknowledged"),
+        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">??????consumers", count, "consumers"),
+        _CLOSED,
+        _WHY,
+    ),
+    "links": (
+        (">ch", str, "channel"),
+        ("way", lambda role: "→" if role == "sender" else "←", "role"),
+        ("**=link", named, "link"),
+        ("*address", _address, "role", "target", "source"),
+        (">????began", _began_in, _STARTED, "start_ns", "attached_packet_number"),
+        _LASTED,
+        (">?deliveries", count, "deliveries"),
+        (">?accepted", count, "accepted"),
+        (">???rejected", count, "rejected"),
+        (">???released", count, "released"),
+        (">???modified", count, "modified"),
+        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">??credit", count, "credit_end"),
+        (">????starved", lambda ns: _time(ns or 0), "starved_ns"),
+        ("closed", _detached, "closed_by", "refused", "suspended", "close_condition"),
+        ("~~why", _condition, "close_condition", "close_text"),
+    ),
+}
+"""Of each table the columns of a line: heading, how it is written, and of what."""
+
+BEGINS = {
+    "connections": "first_packet_number",
+    "channels": "opened_packet_number",
+    "links": "attached_packet_number",
+}
+"""The column of the packet with which a row begins, by table."""
 
 
 def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:

@@ -49,14 +49,6 @@ def show_grid(grid: Grid, output: Output) -> None:
         output.lines(_blocks(grid, output.paint))
 
 
-def catalogue(reports: Iterable[Any]) -> Grid:
-    """The reports there are, one a line."""
-    grid = Grid("report|~what it shows")
-    for one in reports:
-        grid.add(Words(one.name, "name"), one.about)
-    return grid
-
-
 def _blocks(table: Grid, paint: Paint) -> Iterator[str]:
     """Each row of a table as lines of name and value, with an empty line between rows."""
     for number, fields in enumerate(table.fields()):

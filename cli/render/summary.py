@@ -8,17 +8,22 @@ from typing import Any
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
 from amqpsniff.analysis.summary import MAX_REASON, least_text
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
-from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, quoted
+from amqpsniff.wire_text import harmless, in_a_sentence, quoted
 
 from . import tls_table
 from .clock import in_zone
 from .grid import (
+    EXCHANGE,
     GAP,
+    ID,
     METHOD,
+    QUEUE,
+    ROUTING_KEY,
     Column,
     Grid,
     facts,
     or_none,
+    or_unknown,
     packet_text,
     several_vhosts,
     table,
@@ -42,9 +47,12 @@ def sections(
     """
     yield from _verdict(result, judged)
     yield facts(_facts(result))
+    tls = result["tls"]
+    sealed = _of(len(tls["rows"]), tls["conversations"])
+    found = _of(len(result["findings"]), result["finding_kinds"])
     for title, rows in (
         (_connections_title(result), _connections(result)),
-        (_tls_title(result), tls_table.grid(result["tls"]["rows"], narrow=narrow)),
+        (f"TLS{sealed}", tls_table.grid(tls["rows"], narrow=narrow)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
         ("errors", _errors(result)),
@@ -53,7 +61,7 @@ def sections(
         (_queues_title(result), _queues(result)),
         (_named_title("exchanges", result), _names(result, "exchanges")),
         (_named_title("routing keys", result), _names(result, "routing_keys")),
-        (_findings_title(result), _findings(result)),
+        (f"found while decoding{found}", _findings(result)),
         ("methods", _methods(result, width)),
     ):
         if rows.rows:
@@ -156,27 +164,18 @@ def _connections(result: Mapping[str, Any]) -> Grid:
     several = len({one["server"] for one in rows}) > 1
     return table(
         rows,
-        ("*name", "", lambda one: _text(one["connection_name"] or _product(one, "client"))),
-        ("*client", "client", _text),
-        *([("*server", "server", _text)] if several else []),
+        ("*name", "", lambda one: or_unknown(one["connection_name"] or _product(one, "client"))),
+        ("*client", "client", or_unknown),
+        *([("*server", "server", or_unknown)] if several else []),
         ("*vhost", "vhost", lambda name: UNKNOWN if name is None else harmless(name)),
-        ("??user", "user", _text),
+        ("??user", "user", or_unknown),
         ("????>channels", "channels", count),
         ("???>frames", "frames", count),
         ("??>sent", "client_bytes", octets),
         ("?>received", "server_bytes", octets),
         ("closed", "", lambda one: ended(one["closed_by"], one["close_code"], one["close_text"])),
-        ("id", "connection_id", lambda name: name[:8]),
+        ID,
     )
-
-
-def _text(text: str | None) -> str:
-    return harmless(text or UNKNOWN)
-
-
-def _tls_title(result: Mapping[str, Any]) -> str:
-    tls = result["tls"]
-    return "TLS" + _of(len(tls["rows"]), tls["conversations"])
 
 
 def _clients(result: Mapping[str, Any]) -> Grid:
@@ -184,9 +183,9 @@ def _clients(result: Mapping[str, Any]) -> Grid:
     return table(
         known[: max(len(result["connections"]), 1)],
         (">connections", "connections", count),
-        ("*product", "client_product", _text),
-        ("version", "client_version", _text),
-        ("*platform", "client_platform", _text),
+        ("*product", "client_product", or_unknown),
+        ("version", "client_version", or_unknown),
+        ("*platform", "client_platform", or_unknown),
     )
 
 
@@ -246,15 +245,13 @@ def _named_title(title: str, result: Mapping[str, Any]) -> str:
 
 
 _NAMED = ("queues", "exchanges", "routing_keys")
-_EXCHANGE = ("*exchange", "exchange", exchange_name)
-_KEY = ("*routing key", "routing_key", named)
 _PUBLISHED = ((">published", "published", count), (">bytes", "published_bytes", octets))
 _DELIVERED = ((">delivered", "delivered", count), (">bytes", "delivered_bytes", octets))
 
 
 def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
-    names = [one for one in (_EXCHANGE, _KEY) if rows and one[1] in rows[0]]
+    names = [one for one in (EXCHANGE, ROUTING_KEY) if rows and one[1] in rows[0]]
     return table(rows, *_vhosts(result), *names, *_PUBLISHED, *_DELIVERED)
 
 
@@ -276,7 +273,7 @@ def _queues(result: Mapping[str, Any]) -> Grid:
     return table(
         result["queues"]["rows"],
         *_vhosts(result),
-        ("*queue", "queue", named),
+        QUEUE,
         *_DELIVERED,
         (">depth", "message_count", or_none(count)),
         ("?>consumers", "consumer_count", or_none(count)),
@@ -298,11 +295,6 @@ def _errors(result: Mapping[str, Any]) -> Grid:
             lambda text: quoted(in_a_sentence(text, MAX_REASON)) if text else "",
         ),
     )
-
-
-def _findings_title(result: Mapping[str, Any]) -> str:
-    shown = _of(len(result["findings"]), result["finding_kinds"])
-    return f"found while decoding{shown}"
 
 
 def _findings(result: Mapping[str, Any]) -> Grid:

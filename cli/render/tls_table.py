@@ -12,7 +12,7 @@ from amqpsniff.wire_text import harmless
 
 from ..output import Output
 from .clock import date_and_time
-from .grid import Grid, table
+from .grid import ID, Grid, or_unknown, table
 from .text import NONE, Paint, Words, folded
 from .tree import Raw, tree
 
@@ -30,14 +30,14 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
     """
 
     def client(name: str | None) -> str:
-        shown = harmless(name or UNKNOWN)
+        shown = or_unknown(name)
         return f":{shown.rpartition(':')[2]}" if narrow else shown
 
     return table(
         rows,
-        ("id", "connection_id", lambda name: name[:8]),
+        ID,
         ("client", "client", client),
-        ("server", "server", lambda name: harmless(name or UNKNOWN)),
+        ("server", "server", or_unknown),
         ("version", "", _version),
         ("??cipher", "cipher", lambda name: (name or UNKNOWN).removeprefix("TLS_")),
         ("*?name", "server_name", lambda name: harmless(name or NONE)),
@@ -53,7 +53,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
     """All that is known of each conversation, one field a line."""
     for one in rows:
-        ends = " → ".join(harmless(one[side] or UNKNOWN) for side in SIDES)
+        ends = " → ".join(or_unknown(one[side]) for side in SIDES)
         yield f"{paint('connection', one['connection_id'])} {ends}"
         yield from tree({name: value for name, value in _fields(one) if value}, paint, 1)
 

@@ -49,20 +49,20 @@ sys.exit(main())
 
 DROPPED = """
 import os, signal, sys
-from amqpsniff.cli import watching
+from amqpsniff.cli import live
 from amqpsniff.cli.entry import main
 
 class Callback:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
 
-opened = watching.Live._source
+opened = live.Live._source
 
 def interrupted(self):
     Callback()
     return opened(self)
 
-watching.Live._source = interrupted
+live.Live._source = interrupted
 sys.exit(main())
 """
 

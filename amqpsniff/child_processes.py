@@ -1,14 +1,24 @@
-"""Folders for temporary files, looked at before something waits for ever for room in them."""
+"""What programs that are started need: an environment, and room for temporary files, without which
+something waits for ever.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
 from .errors import OutputError
 
+SAFE_PATH_ENV = {"PYTHONSAFEPATH": "1"}
+
 ROOM = 1 << 16
 """Bytes that have to find room: less, and what a process says of its errors is lost."""
+
+
+def safe_environment() -> dict[str, str]:
+    """The environment of a Python that is to be started; it imports nothing from this folder."""
+    return os.environ | SAFE_PATH_ENV
 
 
 def trouble_with(folder: str) -> str:
