@@ -56,7 +56,7 @@ class LinkLogFile(EventLogFile):
     log: LinkLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
-        super().__init__(folder, name, lambda one: number_columns(one, LOG_NUMBERS), ("line",))
+        super().__init__(folder, name, lambda one: number_columns(one, LOG_NUMBERS))
         self.log = LinkLog(seed, self.add)
 
 

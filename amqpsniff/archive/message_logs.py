@@ -30,8 +30,6 @@ from .ordered_merge import EventLogFile, Open, WrittenLog, in_order, number_colu
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_UNLIKE = ("mark", "route", "message_id")
-
 _PLACE_TYPES = {"channel_number": "int32"}
 
 
@@ -41,7 +39,7 @@ class MessageLogFile(EventLogFile):
     log: MessageLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
-        super().__init__(folder, name, _columns, _UNLIKE)
+        super().__init__(folder, name, _columns)
         self.log = MessageLog(seed, self.add)
 
 
