@@ -62,7 +62,7 @@ from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahea
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.occasions import LARGE_BYTES, LARGE_HEADERS_BYTES
-from cython.cimports.amqpsniff.session.settling import Settler
+from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object, table_of
@@ -1041,15 +1041,15 @@ class Amqp10Tracker:
             self._forget(one, entry, side, ts_ns)
             if side == 1 and entry.outcome < 0 and not entry.ended:
                 entry.wants = False
-                settler.settle(entry, AUTOMATIC, entry.packet_number, entry.ts_ns)
+                settler.settle(entry, answer_of(AUTOMATIC, entry.packet_number, entry.ts_ns))
             else:
-                settler._close_row(entry, -1)
+                settler.leave(entry, -1)
         elif found.aborted == 1 and (said is None or not said.settled):
             if link is not None:
                 link.aborted += 1
             self._tell("delivery-aborted", one, link, frames, row, side, found)
             self._forget(one, entry, side, ts_ns)
-            settler._close_row(entry, -1)
+            settler.leave(entry, -1)
         if said is not None:
             said.presettled = said.presettled or presettled
             said.settled = said.settled or presettled or found.aborted == 1
@@ -1064,14 +1064,14 @@ class Amqp10Tracker:
         channel: Channel = one.channel
         link: Link = link_of(entry)
         if entry.number < 0:  # nothing can name it
-            settler._close_row(entry, -1)
+            settler.leave(entry, -1)
             return
         is_full: cython.bint = settler.outstanding >= settler.most
         if is_full:
             settler.limit_reached("outstanding")
         if is_full or one.was_settled(side, entry.number):
             channel.publishes_uncertain = channel.deliveries_uncertain = True
-            settler._close_row(entry, -1)
+            settler.leave(entry, -1)
             return
         waiting: Ledger = one.unsettled[side]
         if waiting.shared:
@@ -1098,7 +1098,7 @@ class Amqp10Tracker:
             if channel.unconfirmed > channel.times.unconfirmed_max:
                 channel.own_times().unconfirmed_max = channel.unconfirmed
         else:
-            settler._count_unsettled(channel, entry)
+            settler.count_unsettled(channel, entry)
 
     @cython.cfunc
     def _forget(
@@ -1121,7 +1121,7 @@ class Amqp10Tracker:
         if link is not None:
             link.settled_ns = ts_ns
         if side == 1:
-            return settler._count_settled(channel, entry)
+            return settler.count_settled(channel, entry)
         channel.unconfirmed -= 1
         if link is not None:
             link.unsettled -= 1
@@ -1142,7 +1142,7 @@ class Amqp10Tracker:
             said.clear()
         sure: cython.bint = not channel.session.has_loss and self._is_sure(channel, entry.losses)
         open_end: cython.int = UNCONFIRMED if entry.kind == PUBLISH else UNSETTLED
-        settler._close_row(entry, open_end if sure else -1)
+        settler.leave(entry, open_end if sure else -1)
 
     @cython.exceptval(-1)
     def _is_sure(self, channel: Channel, losses: cython.int) -> cython.bint:
@@ -1192,7 +1192,7 @@ class Amqp10Tracker:
         one.channel.publishes_uncertain = one.channel.deliveries_uncertain = True
         for entry in list(waiting):
             self._let_go(one, entry, sender, NULL)
-            self.settler._close_row(entry, -1)
+            self.settler.leave(entry, -1)
         waiting.pop_until(-1)
 
     @cython.cfunc
@@ -1287,7 +1287,7 @@ class Amqp10Tracker:
             if said is not None:
                 said.clear()
                 said.settled = True
-            self.settler._close_row(entry, -1)
+            self.settler.leave(entry, -1)
             return
         if said is None:
             said = self.scratch
@@ -1308,7 +1308,7 @@ class Amqp10Tracker:
             self._decide(entry, said)
         else:
             self._write(entry, said)
-            self.settler._close_row(entry, -1)
+            self.settler.leave(entry, -1)
         if said is self.scratch:
             if entry.rows is None:
                 entry.route = (said,)  # until the row is there
@@ -1334,18 +1334,18 @@ class Amqp10Tracker:
                 means = DISCARDED
             elif outcome == RELEASED or outcome == MODIFIED:
                 means = REQUEUED
-            return settler._conclude(channel, entry, means, number, ts_ns)
+            return settler.conclude(channel, entry, answer_of(means, number, ts_ns))
         if self.emitter is not None and outcome != ACCEPTED:
             facts = {"of": transferred_of(entry, said)}
             self.emitter.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == RELEASED or outcome == MODIFIED:
             times = channel.own_times()
             times.returned += 1
-            return settler.settle(entry, RETURNED, number, ts_ns)
+            return settler.settle(entry, answer_of(RETURNED, number, ts_ns))
         settler.outstanding += 1  # which is counted out by it
         channel.unconfirmed += 1
         means = REJECTED_OUTCOME if outcome == REJECTED else CONFIRMED
-        return settler._confirm(channel, entry, means, number, ts_ns)
+        return settler.confirm_one(channel, entry, answer_of(means, number, ts_ns))
 
     def _count_outcome(self, link: Link, outcome: cython.int) -> cython.int:
         """A delivery of a link has its outcome."""

@@ -80,7 +80,7 @@ from cython.cimports.amqpsniff.session.methods import (
 )
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
 from cython.cimports.amqpsniff.session.rules.emitter import Emitter
-from cython.cimports.amqpsniff.session.settling import Settler
+from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.contents import LATE
@@ -936,14 +936,15 @@ class Tracker:
         if side == 1:
             if kind != REJECT:
                 outcome = CONFIRMED if kind == ACK else REJECTED
-                self.settler.confirm(channel, tag, multiple, until, outcome, number, ts_ns)
+                answer = answer_of(outcome, number, ts_ns, tag, multiple)
+                self.settler.confirm(channel, answer, until)
             return 0
         if kind != ACK:
             if flags & FLAGS_CUT:
                 return 0
             outcome = REQUEUED if flags & REQUEUE else DISCARDED
-        self.settler.acknowledge(channel, tag, multiple, until, outcome, number, ts_ns)
-        return 0
+        answer = answer_of(outcome, number, ts_ns, tag, multiple)
+        return self.settler.acknowledge(channel, answer, until)
 
     def _acknowledge_in_part(
         self, channel: Channel, kind: cython.int, side: cython.int, tag: cython.longlong
