@@ -1,9 +1,8 @@
 # Written by `python -m tests.house.declarations`.
 cimport cython
 from amqpsniff.decode.rows cimport MessageRows
-from amqpsniff.session.counts cimport Histogram
+from amqpsniff.session.counts cimport Histogram, RecentLatencies
 from amqpsniff.session.entities cimport Channel, PendingMessage
-from amqpsniff.session.recent_latencies cimport RecentLatencies
 
 @cython.final
 @cython.freelist(16)

@@ -24,7 +24,7 @@ from cython.cimports.amqpsniff.session.codes import (
     UNCONFIRMED,
     UNSETTLED,
 )
-from cython.cimports.amqpsniff.session.counts import Histogram
+from cython.cimports.amqpsniff.session.counts import Histogram, RecentLatencies
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     Consumer,
@@ -42,8 +42,6 @@ from amqpsniff.session.midstream_confirms import FEW_PLACES, MAX_ALL_PLACES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from amqpsniff.session.recent_latencies import RecentLatencies
 
 _BY_PLACE = attrgetter("packet_number", "number")
 _MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
@@ -100,12 +98,16 @@ _UNSURE = cython.declare(Answer, answer_of(_UNKNOWN, -1, NULL))
 class Settler:
     """Outcomes of messages: finds those that a confirm, return or acknowledgement is about.
 
-    `hits` counts, by name of the limit, what was not remembered because of one. `emitter`, when
-    there is one, is told of what rules want to know. `ended` counts messages by outcome,
-    `histograms` their times, once `measure` was called, and `bounds` those to confirms of channels
-    from before the capture, which are lower bounds; `recent_latencies`, where it was set, has the
-    latest times. `scope`: the `Census` whose part of the traffic is counted, None for all.
-    `estimates`: somebody asks for such bounds; `more_places` counts what they need.
+    `hits` counts, by name of the limit, what was not remembered because of one. `ended` counts
+    messages by outcome, `histograms` their times, where there is a `census`, and `bounds` those to
+    confirms of channels from before the capture, which are lower bounds; `recent_latencies` of a
+    live census has the latest times. `scope`: the census whose part of the traffic is counted, None
+    for all. `estimates`: somebody asks for such bounds; `more_places` counts what they need.
+
+    Args:
+        limits: How much is remembered.
+        emitter: Is told of what rules want to know; None without rules.
+        census: Counts what happens; None without one.
     """
 
     unanswered: Any
@@ -124,18 +126,23 @@ class Settler:
     recent_latencies: RecentLatencies
     ended: cython.longlong[::1]
 
-    def __init__(self, limits: Any) -> None:
+    def __init__(self, limits: Any, emitter: Any, census: Any) -> None:
         self.most = limits.outstanding
         self.max_disorder = limits.disorder
         self.max_returnable = limits.returnable
         self.outstanding = 0
         self.unanswered: Any = deque()
         self.hits = {}
-        self.emitter = None
-        self.histograms = self.bounds = self.scope = None
-        self.estimates = False
+        self.emitter = emitter
+        self.histograms = self.bounds = self.scope = self.recent_latencies = None
+        if census is not None:
+            self.histograms = [Histogram() for _ in OUTCOMES]
+            self.bounds = Histogram()
+            self.recent_latencies = census.lately
+            if census.is_of_part:
+                self.scope = census
+        self.estimates = emitter is not None or census is not None
         self.more_places = 0
-        self.recent_latencies = None
         self.ended = array("q", bytes(8 * len(OUTCOMES)))
 
     @cython.ccall
@@ -144,12 +151,6 @@ class Settler:
         """A limit was reached."""
         self.hits[name] = self.hits.get(name, 0) + 1
         return 0
-
-    def measure(self) -> None:
-        """Keep the times of outcomes from now on, as a `counts.Histogram` each."""
-        self.histograms = [Histogram() for _ in OUTCOMES]
-        self.bounds = Histogram()
-        self.estimates = True
 
     def endings(self) -> Any:
         """Number of messages with each of `OUTCOMES`, as a list."""

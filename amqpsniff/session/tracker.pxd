@@ -42,7 +42,6 @@ cdef class Tracker:
     cdef public long long max_slots
     cdef public dict shared
     cdef public list names
-    cdef public const unsigned char[::1] kinds
     cdef public list captures
     cdef public Emitter emitter
     cdef public Amqp10Tracker amqp10
@@ -58,19 +57,11 @@ cdef class Tracker:
     cdef public list channels
     cdef public list connections
     cdef public list link_rows
-    cdef public const unsigned char[::1] close_ok_methods
     cdef public list channel_handlers
     cdef public list connection_handlers
     cdef public object packs
     cdef public set lost_before
     cdef public const unsigned char[::1] followed
-    cdef public const unsigned char[::1] classes
-    cdef public const unsigned char[::1] senders
-    cdef public const unsigned char[::1] content
-    cdef public const unsigned char[::1] synchronous
-    cdef public const unsigned char[::1] answers
-    cdef public const unsigned char[::1] closing_methods
-    cdef public const unsigned char[::1] discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list connections, list losses, list captures, long long until=*) except? -1
     cdef int _note_capture(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _end_silence(self, FrameRows frames, long long row, list connections) except? -1

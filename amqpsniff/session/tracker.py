@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
     from amqpsniff.session.event_log import EventLog
     from amqpsniff.session.links import Link
@@ -112,7 +113,16 @@ _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
-
+# Of each method, by its code.
+_KINDS = cython.declare(bytes, method_flags.KINDS)
+_ON_CHANNEL_ZERO = cython.declare(bytes, method_flags.ON_CHANNEL_ZERO)
+_SENDERS = cython.declare(bytes, bytes(method_layout.senders))
+_CONTENT = cython.declare(bytes, bytes(method_layout.content))
+_SYNCHRONOUS = cython.declare(bytes, method_flags.SYNCHRONOUS)
+_ANSWERS = cython.declare(bytes, method_flags.ANSWERS)
+_CLOSING = cython.declare(bytes, method_flags.CLOSING_METHODS)
+_CLOSE_OK = cython.declare(bytes, method_flags.CLOSE_OK_METHODS)
+_DISCARDED = cython.declare(bytes, method_flags.DISCARDED)
 
 # Contents whose rows are not there yet, beyond which they are kept apart from new ones.
 _MAX_OPENED = cython.declare(cython.int, 131_072)
@@ -135,6 +145,7 @@ class Tracker:
         log: Collects what the rules find.
         moments: The decoder's `Moments`, or None.
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
+        packs: The packs that say of which framework a client is; None not to ask.
     """
 
     log: FindingLog
@@ -165,7 +176,6 @@ class Tracker:
 
     shared: dict[Any, Any]
     names: list[Any]
-    kinds: cython.const[cython.uchar][::1]
     captures: list[Any]
     emitter: Emitter
     amqp10: Amqp10Tracker
@@ -181,30 +191,28 @@ class Tracker:
     channels: list[Any]
     connections: list[Any]
     link_rows: list[Any]
-    close_ok_methods: cython.const[cython.uchar][::1]
     channel_handlers: list[Any]
     connection_handlers: list[Any]
     packs: Any
     lost_before: set[Any]
     followed: cython.const[cython.uchar][::1]
-    classes: cython.const[cython.uchar][::1]
-    senders: cython.const[cython.uchar][::1]
-    content: cython.const[cython.uchar][::1]
-    synchronous: cython.const[cython.uchar][::1]
-    answers: cython.const[cython.uchar][::1]
-    closing_methods: cython.const[cython.uchar][::1]
-    discarded: cython.const[cython.uchar][::1]
 
     def __init__(
-        self, plan: Plan, log: Any, moments: Any = None, limits: Any = None, memory: Any = None
+        self,
+        plan: Plan,
+        log: Any,
+        moments: Any = None,
+        limits: Any = None,
+        memory: Any = None,
+        packs: Packs | None = None,
     ) -> None:
         tables = frozenset(plan.tables)
         self.log = log if "findings" in tables else None
         self.shared = {}
         self.emitter = None if self.log is None else Emitter(self)
         self.names = method_flags.NAMES
-        self.kinds = method_flags.KINDS
-        self.link_recorder = self.packs = None
+        self.link_recorder = None
+        self.packs = packs
         self.in_message_row = False
         self.frames = None
         self.captures = []
@@ -213,9 +221,7 @@ class Tracker:
         self.limits = limits or Limits()
         self.max_handshake_bytes = self.limits.fact
         self.max_all_handshakes_bytes = self.limits.facts
-        self.settler = Settler(self.limits)
-        self.settler.emitter = self.emitter
-        self.settler.estimates = self.emitter is not None
+        self.settler = Settler(self.limits, self.emitter, plan.census)
         self.amqp10 = Amqp10Tracker(self, self.settler, plan)
         self.consumers_known = 0
         self.handshakes_bytes = 0
@@ -225,7 +231,7 @@ class Tracker:
         self.open_contents = []
         self.first_open_content = 0
         self.late_contents = {}
-        self.reply_matcher = ReplyMatcher(self.limits, self.settler)
+        self.reply_matcher = ReplyMatcher(self.limits, self.settler, plan.census is not None)
         self.replies_only = tables == {"frames"}
         self.states_only = self.replies_only and not plan.handshakes
         self.settles = plan.settles
@@ -237,12 +243,6 @@ class Tracker:
         self.message_log = plan.sightings
         if plan.links and "messages" in tables:
             self.link_recorder = LinkRecorder(memory, plan.linkables)
-        if plan.census is not None:
-            self.settler.measure()
-            self.settler.recent_latencies = plan.census.lately
-            self.reply_matcher.measure()
-            if plan.census.is_of_part:
-                self.settler.scope = self.reply_matcher.scope = plan.census
         self.sessions = self.unmeasured = 0
         self.lost_before = set()
         self.slots = 0
@@ -250,14 +250,6 @@ class Tracker:
         self.channels = []
         self.connections = []
         self.link_rows = []
-        self.classes = method_flags.ON_CHANNEL_ZERO
-        self.senders = bytes(method_layout.senders)
-        self.content = bytes(method_layout.content)
-        self.synchronous = method_flags.SYNCHRONOUS
-        self.answers = method_flags.ANSWERS
-        self.closing_methods = method_flags.CLOSING_METHODS
-        self.close_ok_methods = method_flags.CLOSE_OK_METHODS
-        self.discarded = method_flags.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
         if not plan.peers:
@@ -417,9 +409,9 @@ class Tracker:
         side: cython.int = frames.sender.values[row]
         number: cython.int = frames.channel.values[row]
         opened: Any = None
-        kind: cython.int = self.kinds[method]
-        may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
-        if may_send and self.classes[method] == (number == 0):
+        kind: cython.int = _KINDS[method]
+        may_send: cython.bint = side >= 0 and _SENDERS[method] & (1 << side) != 0
+        if may_send and _ON_CHANNEL_ZERO[method] == (number == 0):
             connection: Connection = connections[frames.connection.values[row]]
             session: Session = connection.session
             if session is None:
@@ -433,11 +425,7 @@ class Tracker:
             slot: ChannelSlot = session.last
             if slot is None or slot.number != number:
                 slot = self._slot(session, number)
-            if (
-                self.emitter is not None
-                and has_closed(session, side)
-                and not self.closing_methods[method]
-            ):
+            if self.emitter is not None and has_closed(session, side) and not _CLOSING[method]:
                 self.emitter.emit_misplaced("after-close", session, None, frames, row)
             if slot is not None and (kind == OTHER or not session.over):
                 opened = self._follow(session, slot, frames, row, kind, side)
@@ -446,7 +434,7 @@ class Tracker:
             if session is not None:
                 event = "wrong-channel" if may_send else "wrong-direction"
                 self.emitter.emit_misplaced(event, session, None, frames, row)
-        if self.content[method] and not self.replies_only:
+        if _CONTENT[method] and not self.replies_only:
             self.begin_content(opened)
         return 0
 
@@ -515,11 +503,11 @@ class Tracker:
         side: cython.int,
     ) -> cython.int:
         """Any other method: it may answer a request, change the state, be a request."""
-        if session.over and not self.close_ok_methods[method]:
+        if session.over and not _CLOSE_OK[method]:
             return 0
         request: Request = None
         subject: Any = None
-        if self.answers[method]:
+        if _ANSWERS[method]:
             request = self.reply_matcher.reply(session, slot, frames, row, method, side)
         if self.states_only:
             self._move(session, slot, method, side)
@@ -527,7 +515,7 @@ class Tracker:
             subject = self._on_connection(session, frames, row, method, side, request)
         else:
             subject = self._on_channel(session, slot, frames, row, method, side, request)
-        if self.synchronous[method] and not (frames.flags.values[row] & NO_WAIT):
+        if _SYNCHRONOUS[method] and not (frames.flags.values[row] & NO_WAIT):
             self.reply_matcher.ask(session, slot, frames, row, method, side, subject)
         return 0
 
@@ -606,7 +594,7 @@ class Tracker:
                 capture, ts_ns = self.capture_of(frames, row), frames.ts_ns.values[row]
                 channel = reopen_channel(self, slot, capture, ts_ns)
             if handler is not None and not (
-                side == 0 and channel.broker_discards and self.discarded[method]
+                side == 0 and channel.broker_discards and _DISCARDED[method]
             ):
                 frame = frame_of(self.names[method], frames, row)
                 subject = handler(self, channel, frame, request)

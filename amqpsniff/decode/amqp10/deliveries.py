@@ -16,6 +16,7 @@ from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
 from cython.cimports.amqpsniff.decode.codes import ABORTED, COMPLETE, INCOMPLETE, TRUNCATED
+from cython.cimports.amqpsniff.decode.contents import ContentAssembler
 from cython.cimports.amqpsniff.decode.method_layout import RECEIVE, SEND
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.meanings import MeaningWriter
     from amqpsniff.decode.state import Half, MemoryBudget
+    from amqpsniff.plan import Plan
 
 MAX_SECTION_BYTES = 1024 * 1024
 """Largest section before the body that is kept; what is larger ends the reading of its message."""
@@ -164,13 +166,11 @@ class DeliveryAssembler:
     """Puts deliveries together and writes their rows.
 
     Args:
+        plan: The plan of the run.
+        contents: The assembler of 0-9-1: what it does with bodies is done here too.
         messages: Where the rows go.
-        report: Called for a finding; see `Decoder._report`.
-        budget: The `state.MemoryBudget` of the decoder.
-        new_hash: Makes a hash object for bodies, or None.
-        keep_bodies: Whether bodies are kept.
-        meanings: The `MeaningWriter` that says what messages mean; None not to ask.
-        told: True if all columns of deliveries are made, else only addresses.
+
+    `told`: all columns of deliveries are made, else only addresses.
     """
 
     report: Any
@@ -196,23 +196,14 @@ class DeliveryAssembler:
     captures: list[Any]
     ended_at: cython.longlong
 
-    def __init__(
-        self,
-        messages: Any,
-        report: Any,
-        budget: Any,
-        new_hash: Any,
-        keep_bodies: Any,
-        meanings: Any,
-        told: Any,
-    ) -> None:
+    def __init__(self, plan: Plan, contents: ContentAssembler, messages: Any) -> None:
         self.messages = messages
-        self.report = report
-        self.budget = budget
-        self.new_hash = new_hash
-        self.keep_bodies = keep_bodies
-        self.meanings = meanings
-        self.told = told
+        self.report = contents.report
+        self.budget = contents.budget
+        self.new_hash = contents.new_hash
+        self.keep_bodies = contents.keep_bodies
+        self.meanings = contents.writer.meanings
+        self.told = _are_told(plan)
         self.reader = TypedReader(messages.headers)
         self.properties, self.annotations = ValueCache(), ValueCache()
         self.ttl = self.ttl_code = -1
@@ -975,3 +966,13 @@ def _put_tag(column: Texts, row: cython.longlong, found: Delivery) -> cython.int
         at += 2
     column.used = at
     return column.end()
+
+
+def _are_told(plan: Plan) -> bool:
+    """True if columns of deliveries are read: in the messages that are asked for, or by others."""
+    if plan.judged or "links" in plan.tables:
+        return True
+    columns = plan.columns_of("messages")
+    if columns is None:
+        return "messages" in plan.tables
+    return not DeliveryColumns(True).made.keys().isdisjoint(columns)

@@ -26,7 +26,6 @@ from cython.cimports.amqpsniff.decode.amqp10.codes import (
     TRANSFER,
     UNKNOWN,
 )
-from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
 from cython.cimports.amqpsniff.decode.amqp10.performatives import (
     JsonCache,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.decode.state import Half
+    from amqpsniff.options import Options
     from amqpsniff.plan import Plan
 
 PERFORMATIVE, SASL = 257, 258
@@ -101,10 +101,8 @@ class Amqp10Frames:
     """Turns frames into rows.
 
     Args:
+        plan, options: See `Decoder`.
         handler: Begins rows and knows who is the client.
-        show_secrets: Write secrets as they are.
-        new_hash, keep_bodies: See `DeliveryAssembler`.
-        plan: The plan of the run.
     """
 
     report: Any
@@ -117,23 +115,13 @@ class Amqp10Frames:
     reader: TypedReader
     scratch: TypedReader
 
-    def __init__(
-        self, handler: Any, show_secrets: Any, new_hash: Any, keep_bodies: Any, plan: Plan
-    ) -> None:
+    def __init__(self, plan: Plan, options: Options, handler: FrameHandler) -> None:
         self.handler = handler
         self.report = handler.report
-        self.show_secrets = show_secrets
-        self.decoder = PerformativeDecoder(show_secrets)
+        self.show_secrets = options.show_secrets
+        self.decoder = PerformativeDecoder(options.show_secrets)
         self.alike = JsonCache(self.decoder)
-        self.deliveries = DeliveryAssembler(
-            handler.messages,
-            handler.report,
-            handler.contents.budget,
-            new_hash,
-            keep_bodies,
-            handler.contents.writer.meanings,
-            _told(plan),
-        )
+        self.deliveries = DeliveryAssembler(plan, handler.contents, handler.messages)
         self.reader = TypedReader(handler.frames.arguments)
         self.scratch = TypedReader(handler.frames.arguments)
 
@@ -386,16 +374,6 @@ def _next(frames: FrameRows) -> Performative:
     if frames.performatives_made == len(frames.performatives):
         frames.performatives.append(Performative())
     return cython.cast(Performative, frames.performatives[frames.performatives_made])
-
-
-def _told(plan: Plan) -> bool:
-    """True if columns of deliveries are read: in the messages that are asked for, or by others."""
-    if plan.judged or "links" in plan.tables:
-        return True
-    columns = plan.columns_of("messages")
-    if columns is None:
-        return "messages" in plan.tables
-    return not DeliveryColumns(True).made.keys().isdisjoint(columns)
 
 
 @cython.cfunc
