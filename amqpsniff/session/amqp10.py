@@ -595,7 +595,7 @@ class Amqp10Tracker:
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1
-        channel: Channel = Channel(session, slot, self.tracker.capture_of(frames, row), known)
+        channel: Channel = Channel(session, slot, self.tracker.capture_of(row), known)
         slot.channel = channel
         session.channels_opened += 1
         if known:
@@ -789,7 +789,7 @@ class Amqp10Tracker:
             if sends and session.blocked_since is None:
                 session.blocked_since = ts_ns
                 if self.census is not None:
-                    capture = self.tracker.capture_of(frames, row)
+                    capture = self.tracker.capture_of(row)
                     number = frames.packet_number.values[row]
                     self.census.stop(session.connection, capture, number)
                 self._tell_connection("sender-stopped", session, frames, row, {})
