@@ -87,7 +87,6 @@ cdef class Tracker:
     cdef bint _is_after_end(self, Session session, Channel channel, PendingMessage entry) except? -1
     cdef int acknowledge(self, Session session, ChannelSlot slot, long long row, int kind, int side) except? -1
     cdef int _acknowledge_in_part(self, Channel channel, int kind, int side, long long tag) except? -1
-    cdef Connection connection_of(self, long long row)
     cdef object capture_of(self, long long row)
     cdef Channel proved_channel(self, Session session, ChannelSlot slot, long long row)
     cpdef HandshakeArguments remember(self, str name, bytes octets, bint whole)

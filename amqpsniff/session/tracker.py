@@ -347,21 +347,22 @@ class Tracker:
                 elif _METHODS <= method < SEND:
                     self._performative(row)
                 if self.emitter is not None:
-                    self.emitter.on_frame(self.connection_of(row), frames, row)
+                    self.emitter.on_frame(self.peers[frames.connection.values[row]], frames, row)
         return message
 
     def _note_capture(self, row: cython.longlong) -> cython.int:
         """A frame may be in another capture than those of its connection before it."""
-        connection: Connection = self.connection_of(row)
+        frames: FrameRows = self.frames
+        connection: Connection = self.peers[frames.connection.values[row]]
         session: Session = connection.session
         if session is None:
             return 0
-        return session.note_capture(self.frames.ts_ns.values[row], self.capture_of(row))
+        return session.note_capture(frames.ts_ns.values[row], self.capture_of(row))
 
     def _end_silence(self, row: cython.longlong) -> cython.int:
         """Tell the silence that a frame ends."""
         frames: FrameRows = self.frames
-        connection: Connection = self.connection_of(row)
+        connection: Connection = self.peers[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
         if connection.session is None or now == NULL:
             return 0
@@ -376,7 +377,7 @@ class Tracker:
         """One frame of AMQP 1.0."""
         frames: FrameRows = self.frames
         found: Performative = cython.cast(Performative, frames.next_performative())
-        connection: Connection = self.connection_of(row)
+        connection: Connection = self.peers[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
         if side < 0:
             return 0
@@ -385,7 +386,7 @@ class Tracker:
         session: Session = cython.cast(Session, connection.session)
         if session.missing & (1 << side):
             resume_side(session, side)
-        return self.amqp10.follow(session, frames, row, side, found)
+        return self.amqp10.follow(session, row, side, found)
 
     def _method(self, row: cython.longlong, method: cython.int) -> cython.int:
         """One method frame."""
@@ -396,7 +397,7 @@ class Tracker:
         kind: cython.int = _KINDS[method]
         may_send: cython.bint = side >= 0 and _SENDERS[method] & (1 << side) != 0
         if may_send and _ON_CHANNEL_ZERO[method] == (number == 0):
-            connection: Connection = self.connection_of(row)
+            connection: Connection = self.peers[frames.connection.values[row]]
             session: Session = connection.session
             if session is None:
                 session = self._begin(connection)
@@ -414,7 +415,7 @@ class Tracker:
             if slot is not None and (kind == OTHER or not session.over):
                 opened = self._follow(session, slot, row, kind, side)
         elif self.emitter is not None and side >= 0:
-            session = self.connection_of(row).session
+            session = self.peers[frames.connection.values[row]].session
             if session is not None:
                 event = "wrong-channel" if may_send else "wrong-direction"
                 self.emitter.emit_misplaced(event, session, None, frames, row)
@@ -923,11 +924,6 @@ class Tracker:
             return -1
         before = (one for one in there if one.packet_number < number or one.ts_ns < ts_ns)
         return max([one.number for one in before], default=None)
-
-    @cython.cfunc
-    def connection_of(self, row: cython.longlong) -> Connection:
-        """The connection of a frame."""
-        return self.peers[self.frames.connection.values[row]]
 
     @cython.cfunc
     def capture_of(self, row: cython.longlong) -> Any:
