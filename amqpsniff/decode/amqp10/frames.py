@@ -144,13 +144,13 @@ class Amqp10Frames:
         at: cython.longlong,
         end: cython.longlong,
         size: cython.longlong,
-        state: Amqp10Half,
     ) -> cython.Py_ssize_t:
         """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
 
         Gives what of it is not a payload's, -1 where it has none. The payload that is there is
         handed on, what is behind it has to be by the caller.
         """
+        state: Amqp10Half = half.amqp10
         handler: FrameHandler = self.handler
         decoder: PerformativeDecoder = self.decoder
         frames: FrameRows = handler.frames
@@ -184,7 +184,7 @@ class Amqp10Frames:
                 frames.open_arguments()
                 if code == TRANSFER or code == DISPOSITION or code == FLOW:
                     decoder.put_json(reader, size - payload if payload >= 0 else -1)
-                    self._redact(half, state, found)
+                    self._redact(half, found)
                 else:
                     self.alike.put_table(reader, at, decoder.payload)
                 frames.arguments.end()
@@ -208,12 +208,12 @@ class Amqp10Frames:
         if found is None:
             return -1
         if code == ATTACH or code == OPEN or code == SASL_INIT:
-            self._learn(half, reader, found, state)
+            self._learn(half, reader, found)
         elif (code == DETACH or code == END or code == BEGIN) and state.under_way:
-            self._cut(half, found, state)
+            self._cut(half, found)
         if payload >= 0:
             if state.first_part == 0:
-                self.transfer(half, reader, at + payload, end, state, whole, found)
+                self.transfer(half, reader, at + payload, end, whole, found)
             elif state.current.transfers == 1:
                 state.current.number = half.number
                 state.current.ts_ns = half.ts_ns
@@ -223,19 +223,14 @@ class Amqp10Frames:
         return payload
 
     def begin_large(
-        self,
-        half: Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
-        state: Amqp10Half,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """The fields of a large transfer are there, and its payload up to `end`."""
         self.decoder.read(reader, at, end)
         found: Performative = _next(self.handler.frames)
         self.decoder.performative(reader, found)
         self.handler.refresh(half.connection)
-        return self.transfer(half, reader, self.decoder.payload, end, state, False, found)
+        return self.transfer(half, reader, self.decoder.payload, end, False, found)
 
     def transfer(
         self,
@@ -243,13 +238,13 @@ class Amqp10Frames:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-        state: Amqp10Half,
         whole: cython.bint,
         found: Performative,
     ) -> cython.int:
         """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
+        state: Amqp10Half = half.amqp10
         key: cython.longlong = (found.handle << 16) | half.frame_channel
-        secret: cython.bint = self._is_secret(half, state, found)
+        secret: cython.bint = self._is_secret(half, found)
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
             half, state.under_way, found, key, self.decoder, reader, secret, whole
@@ -261,22 +256,24 @@ class Amqp10Frames:
             self.deliveries.payload(delivery, reader, at, end - at)
         return 0
 
-    def _is_secret(self, half: Half, state: Amqp10Half, found: Performative) -> cython.bint:
+    def _is_secret(self, half: Half, found: Performative) -> cython.bint:
         """True if a transfer is of a link to the node for claims."""
+        state: Amqp10Half = half.amqp10
         if state.secret_links is None or self.show_secrets:
             return False
         return ((found.handle << 16) | half.frame_channel) in state.secret_links
 
-    def _redact(self, half: Half, state: Amqp10Half, found: Performative) -> cython.int:
+    def _redact(self, half: Half, found: Performative) -> cython.int:
         """Say in the arguments of a transfer that its payload may be a token."""
-        if found.code == TRANSFER and self._is_secret(half, state, found):
+        if found.code == TRANSFER and self._is_secret(half, found):
             out: Texts = self.handler.frames.arguments
             out.used -= 1  # the closing brace
             out.put_bytes(b',"payload":"[redacted]"}')
         return 0
 
-    def transfer_end(self, half: Half, state: Amqp10Half) -> cython.int:
+    def transfer_end(self, half: Half) -> cython.int:
         """The frame under way was a transfer, and is over."""
+        state: Amqp10Half = half.amqp10
         if state.current is not None:
             self.deliveries.ended_at = self.handler.frames.rows
             self.handler.refresh(half.connection)
@@ -284,8 +281,9 @@ class Amqp10Frames:
             state.current = None
         return 0
 
-    def finish(self, half: Half, state: Amqp10Half) -> cython.int:
+    def finish(self, half: Half) -> cython.int:
         """No more bytes of a half-stream."""
+        state: Amqp10Half = half.amqp10
         if state.under_way:
             self.handler.refresh(half.connection)
             self.deliveries.ended_at = self.handler.frames.rows
@@ -312,14 +310,13 @@ class Amqp10Frames:
             where = f"arguments of {name}"
             self.report(oddity, half, oddity_text(oddity, where, 0))
 
-    def _learn(
-        self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half
-    ) -> cython.int:
+    def _learn(self, half: Half, reader: TypedReader, found: Performative) -> cython.int:
         """Take what the connection's beginning and attaches say."""
+        state: Amqp10Half = half.amqp10
         decoder: PerformativeDecoder = self.decoder
         connection: Connection = half.connection
         if found.code == ATTACH:
-            self._learn_link(half, reader, found, state)
+            self._learn_link(half, reader, found)
         elif found.code == OPEN:
             place: cython.longlong = decoder.start(9)
             if place >= 0 and self.handler.messages.wanted:
@@ -332,8 +329,9 @@ class Amqp10Frames:
             connection.login = _as_start_ok(mechanism[:255], response[:4096])
         return 0
 
-    def _cut(self, half: Half, found: Performative, state: Amqp10Half) -> None:
+    def _cut(self, half: Half, found: Performative) -> None:
         """A link or a session of this side is over: its deliveries do not go on behind it."""
+        state: Amqp10Half = half.amqp10
         self.deliveries.ended_at = self.handler.frames.rows - 1
         channel: cython.int = half.frame_channel
         keys: list[Any] = [found.handle << 16 | channel]
@@ -343,10 +341,9 @@ class Amqp10Frames:
             if key in state.under_way:
                 self.deliveries.end(half, state.under_way.pop(key), INCOMPLETE)
 
-    def _learn_link(
-        self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half
-    ) -> cython.int:
+    def _learn_link(self, half: Half, reader: TypedReader, found: Performative) -> cython.int:
         """Remember links to the node for claims."""
+        state: Amqp10Half = half.amqp10
         key = found.handle << 16 | half.frame_channel
         marked: set[Any]
         for marked in (state.secret_links, state.nameless_links):
