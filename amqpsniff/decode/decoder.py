@@ -147,7 +147,6 @@ class Decoder:
     def use_capture(self, name: Any) -> None:
         """What comes next is of this capture."""
         self.handler.use_capture(name)
-        self.amqp10.use_capture(self.handler.frames.capture_code, self.handler.captures)
 
     def take_ended(self) -> Any:
         """Conversations that ended since the last call.

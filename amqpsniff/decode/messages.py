@@ -128,7 +128,7 @@ class MessageWriter:
         has: cython.int = 0 if content.flags & FLAGS_CUT else self.flags_of[content.method]
         capture: cython.int = self.capture_code
         if content.capture is not self.capture:
-            capture = self._capture_of(content)
+            capture = self.code_of(content.capture)
         if row >= out.capacity:
             raise IndexError("no room for a row")
         with cython.boundscheck(False):  # every column has room for as many rows
@@ -183,13 +183,13 @@ class MessageWriter:
         return 0
 
     @cython.exceptval(-2)
-    def _capture_of(self, content: Content) -> cython.int:
-        """The code of the capture in which a content began, which is not the present one."""
-        if content.capture is None:
+    def code_of(self, capture: Any) -> cython.int:
+        """The code of the capture in which a message began; None for the present one."""
+        if capture is None or capture is self.capture:
             return self.capture_code
-        if content.capture not in self.captures:
-            self.captures.append(content.capture)
-        return self.captures.index(content.capture)
+        if capture not in self.captures:
+            self.captures.append(capture)
+        return self.captures.index(capture)
 
     def _write_names(self, content: Content, row: cython.longlong) -> cython.int:
         """Write what the method names; its codes are those of its frame if that is in the batch."""

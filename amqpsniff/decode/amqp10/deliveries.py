@@ -17,6 +17,7 @@ from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, 
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
 from cython.cimports.amqpsniff.decode.codes import ABORTED, COMPLETE, INCOMPLETE, TRUNCATED
 from cython.cimports.amqpsniff.decode.contents import ContentAssembler
+from cython.cimports.amqpsniff.decode.messages import MessageWriter
 from cython.cimports.amqpsniff.decode.method_layout import RECEIVE, SEND
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -181,10 +182,9 @@ class DeliveryAssembler:
     ttl_code: cython.int
     begun: cython.longlong
     open: cython.longlong
-    capture_code: cython.int
 
     messages: MessageRows
-    capture: Any
+    writer: MessageWriter
     budget: MemoryBudget
     meanings: MeaningWriter
     reader: TypedReader
@@ -193,11 +193,11 @@ class DeliveryAssembler:
     ttl_words: Vocabularies
     idle: Delivery
     spare: list[Any]
-    captures: list[Any]
     ended_at: cython.longlong
 
     def __init__(self, plan: Plan, contents: ContentAssembler, messages: Any) -> None:
         self.messages = messages
+        self.writer = contents.writer
         self.report = contents.report
         self.budget = contents.budget
         self.new_hash = contents.new_hash
@@ -211,9 +211,6 @@ class DeliveryAssembler:
         self.idle = None
         self.spare = []
         self.begun = self.open = 0
-        self.capture_code = 0
-        self.captures = []
-        self.capture = None
 
     def use(self, messages: Any) -> None:
         """Write into these rows from now on."""
@@ -283,7 +280,7 @@ class DeliveryAssembler:
             self.idle = None
         else:
             found = self.spare.pop() if self.spare else Delivery(self.budget)
-        found.begin(half, self.begun, self.capture)
+        found.begin(half, self.begun, self.writer.capture)
         self.begun += 1
         found.format = found.tag_bytes = -1
         found.reads = self.messages.wanted
@@ -556,9 +553,7 @@ class DeliveryAssembler:
         more: DeliveryColumns = out.deliveries
         if more.capacity < out.capacity:
             more.reserve(out.capacity)
-        capture: cython.int = self.capture_code
-        if found.capture is not self.capture:
-            capture = self._capture_of(found)
+        capture: cython.int = self.writer.code_of(found.capture)
         whole: cython.bint = not found.unread and status == COMPLETE
         if row >= min(out.capacity, more.capacity):
             raise IndexError("no room for a row")
@@ -603,14 +598,6 @@ class DeliveryAssembler:
                 put_text(out.body_sha256, row, found.hash.hexdigest().encode())
         out.rows += 1
         return 0
-
-    def _capture_of(self, found: Delivery) -> cython.int:
-        """The code of the capture in which a delivery began, which is not the present one."""
-        if found.capture is None:
-            return self.capture_code
-        if found.capture not in self.captures:
-            self.captures.append(found.capture)
-        return self.captures.index(found.capture)
 
     def _write_sections(self, half: Half, found: Delivery, row: cython.longlong) -> cython.int:
         """Write the columns that are made of the sections before the body."""

@@ -130,12 +130,6 @@ class Amqp10Frames:
         self.reader.out = self.scratch.out = frames.arguments
         self.deliveries.use(messages)
 
-    def use_capture(self, code: Any, captures: Any) -> None:
-        """Rows from now on are of the capture with a code."""
-        self.deliveries.capture_code = code
-        self.deliveries.captures = captures
-        self.deliveries.capture = captures[code]
-
     @cython.exceptval(-2)
     def frame(
         self,
