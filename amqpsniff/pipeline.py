@@ -143,24 +143,11 @@ class Pipeline:
         self._learn(self.options.secrets)
         self.tls = TlsStage(self.secrets, header_bytes, plan.claims)
         self.websocket = WebSocketStage(plan.claims)
-        asks = plan.meanings or plan.judged or plan.links
-        packs = load(*map(PackFile.read, self.options.packs)) if asks else None
+        packs = load(*map(PackFile.read, self.options.packs)) if plan.reads_packs else None
         deferred = plan.sightings is not None or plan.linkables is not None
         moments = Moments(self.reassembler.captures) if deferred else None
-        self.decoder = Decoder(
-            self.log,
-            plan,
-            reading=self.options.table_dialect,
-            dialect=self.options.dialect,
-            show_secrets=self.options.show_secrets,
-            new_hash=import_module("hashlib").sha256 if self.options.body_sha256 else None,
-            keep_bodies=self.options.bodies,
-            packs=packs,
-            ports=self.options.ports,
-            moments=moments,
-        )
-        self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory)
-        self.tracker.packs = packs
+        self.decoder = Decoder(self.log, plan, self.options, packs, moments)
+        self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory, packs)
         self.processes: ProcessReader | None = None
         if plan.processes:
             self.processes = import_module("amqpsniff.capture.processes").ProcessReader()

@@ -81,6 +81,11 @@ class Plan:
         return self.handshakes or self.judged or "connections" in self.tables
 
     @property
+    def reads_packs(self) -> bool:
+        """True if packs are asked what messages and clients are."""
+        return self.meanings or self.judged or self.links
+
+    @property
     def methods_only(self) -> bool:
         """True if no reader takes frames other than methods."""
         others = self.census is not None or self.claims or "frames" in self.tables

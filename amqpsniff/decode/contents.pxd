@@ -23,7 +23,6 @@ cdef class ContentAssembler:
     cdef public FrameRows frames
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
-    cdef public const unsigned char[::1] returns
     cdef public MemoryBudget budget
     cdef public list losses
     cdef Content _find(self, Half half, int channel)

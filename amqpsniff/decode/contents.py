@@ -16,6 +16,7 @@ any is `truncated`; of its body only the bytes before the first missing one are 
 
 from __future__ import annotations
 
+from importlib import import_module
 from operator import attrgetter
 
 import cython
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.state import Half
     from amqpsniff.decode.values import ValueReader
+    from amqpsniff.options import Options
+    from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
 
 MAX_OPEN_CONTENTS = 2047
@@ -69,6 +72,7 @@ _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
 _HEADERS = cython.declare(cython.int, PLACES["headers"])
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
+_RETURNS = cython.declare(bytes, bytes(method_layout.returns))
 _BY_NUMBER = attrgetter("number")
 
 
@@ -81,14 +85,10 @@ class ContentAssembler:
     """Puts contents together and writes `MessageRows`.
 
     Args:
+        plan, options, packs: See `Decoder`.
+        report: Called for a finding; see `Decoder._report`.
         frames: The frames' rows, of which the last is the method's when one begins a content.
         messages: Where the rows go.
-        reading: The reading of field-value tags.
-        report: Called for a finding; see `Decoder._report`.
-        new_hash: Makes a hash object for `body_sha256`, or None.
-        keep_bodies: Whether bodies are kept.
-        packs: See `MessageWriter`.
-        plan: The plan of the run.
 
     `unread`: messages have no rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction, packet number and ts_ns
@@ -114,40 +114,34 @@ class ContentAssembler:
     frames: FrameRows
     writer: MessageWriter
     properties: PropertyDecoder
-    returns: cython.const[cython.uchar][::1]
     budget: MemoryBudget
     losses: list[Any]
 
     def __init__(
         self,
+        plan: Plan,
+        options: Options,
+        packs: Packs | None,
+        report: Any,
         frames: Any,
         messages: Any,
-        reading: Any,
-        report: Any,
-        new_hash: Any,
-        keep_bodies: Any,
-        packs: Any,
-        plan: Plan,
     ) -> None:
         self.frames = frames
         self.properties = PropertyDecoder()
-        self.writer = MessageWriter(
-            messages, reading, report, self.properties, keep_bodies, packs, plan
-        )
+        self.writer = MessageWriter(plan, options, packs, report, messages, self.properties)
         self.report = report
-        self.new_hash = new_hash
-        self.keep_bodies = keep_bodies
+        self.new_hash = import_module("hashlib").sha256 if options.body_sha256 else None
+        self.keep_bodies = options.bodies
         self.most_held = MAX_BODY_BYTES
-        self.least_kept = 0 if keep_bodies or packs is None else packs.least_body()
-        self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ
-        self.keeps_all = keep_bodies or self.writer.reads_every_body
+        self.least_kept = 0 if self.keep_bodies or packs is None else packs.least_body()
+        self.most_kept = MAX_BODY_BYTES if self.keep_bodies else PACKS_READ
+        self.keeps_all = self.keep_bodies or self.writer.reads_every_body
         self.seed = own_seed() if plan.sightings is None else plan.sightings.seed
         self.held = self.opened = 0
         self.budget = MemoryBudget()
         self.unread = frozenset(plan.tables) == {"frames"}
         self.marking = plan.settles
         self.marking_all = plan.judged
-        self.returns = bytes(method_layout.returns)
         self.losses = []
 
     @cython.cfunc
@@ -360,7 +354,7 @@ class ContentAssembler:
 
     def _may_return(self, content: Content) -> cython.bint:
         """True for a message that the broker may return, and for one that it returns."""
-        return content.flags & _RETURNABLE or self.returns[content.method]
+        return content.flags & _RETURNABLE or _RETURNS[content.method]
 
     def _begin_body(self, half: Half, content: Content) -> cython.int:
         if self.new_hash is not None:

@@ -30,7 +30,6 @@ from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.packet_numbers import NUMBER_BITS, NUMBER_MASK
 
-from amqpsniff.decode import method_layout
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.findings import Finding
@@ -40,6 +39,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from amqpsniff.options import Options
+    from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
 
 _AMQP10_HEADER, _SASL_HEADER = b"\0\1\0\0", b"AMQP\3\1\0\0"
@@ -69,14 +70,9 @@ class Decoder:
     Args:
         log: Collects the findings.
         plan: The plan of the run.
-        reading: The reading of field-value tags (`spec.FIELD_TAGS`).
-        dialect: Take this dialect for every connection; None to find out.
-        show_secrets: Write secrets as they are instead of `[redacted]`.
-        new_hash: Makes a hash object for message bodies, or None for no hashes.
-        keep_bodies: Keep message bodies.
-        packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
-        ports: Ports that servers listen on, beside 5671 and 5672.
-        moments: A `Moments` that records which packet completed each row; null for none.
+        options: How captures are decoded. The stages below take the same.
+        packs: The packs that say what messages mean; None not to ask.
+        moments: Records which packet completed each row; None for none.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -97,21 +93,13 @@ class Decoder:
         self,
         log: FindingLog,
         plan: Plan,
-        reading: Any = "rabbitmq",
-        dialect: Any = None,
-        show_secrets: Any = False,
-        new_hash: Any = None,
-        keep_bodies: Any = False,
-        packs: Any = None,
-        ports: Any = None,
+        options: Options,
+        packs: Packs | None = None,
         moments: Any = None,
     ) -> None:
         self.log = log
-        self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, plan
-        )
-        self.handler.dialect = method_layout.DIALECT_CODES[dialect]
-        self.amqp10 = Amqp10Frames(self.handler, show_secrets, new_hash, keep_bodies, plan)
+        self.handler = FrameHandler(plan, options, packs, self._report)
+        self.amqp10 = Amqp10Frames(plan, options, self.handler)
         self.framer = Framer(self.handler, self.amqp10)
         self.halves = []
         self.spare = []
@@ -155,7 +143,6 @@ class Decoder:
     def use_capture(self, name: Any) -> None:
         """What comes next is of this capture."""
         self.handler.use_capture(name)
-        self.amqp10.use_capture(self.handler.frames.capture_code, self.handler.captures)
 
     def take_ended(self) -> Any:
         """Conversations that ended since the last call.

@@ -8,7 +8,6 @@ from amqpsniff.decode.values cimport ValueReader
 
 cdef class FrameHandler:
     cdef public object report
-    cdef public int known_methods
     cdef public bint methods_only
     cdef public object ports
     cdef public int serial
@@ -19,8 +18,6 @@ cdef class FrameHandler:
     cdef public ValueReader block
     cdef public ValueReader scratch
     cdef public ContentAssembler contents
-    cdef public const unsigned char[::1] content
-    cdef public const unsigned char[::1] senders
     cdef public list captures
     cdef public list claims
     cdef public dict method_numbers
@@ -43,6 +40,7 @@ cdef class FrameHandler:
     cdef bint _reveals_secret(self, Connection connection, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _write_cached(self, Half half, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _read_method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
+    cdef int _pass_on(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1
     cdef int refresh(self, Connection connection) except? -1
     cdef int _register(self, Connection connection) except? -1

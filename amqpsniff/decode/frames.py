@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.methods import DecodedMethod
     from amqpsniff.decode.state import Half
+    from amqpsniff.options import Options
+    from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
 
 MAX_METHOD_NAMES = 4096
@@ -67,6 +69,9 @@ _OPEN_OK = cython.declare(cython.int, 41)
 
 _DIALECT_08 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-8"])
 _DIALECT_091 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-9-1"])
+_METHODS = cython.declare(cython.int, len(method_layout.NAMES))
+_CONTENT = cython.declare(bytes, bytes(method_layout.content))
+_SENDERS = cython.declare(bytes, bytes(method_layout.senders))
 _CUT_FROM = cython.declare(cython.int, CUT_FROM_BYTES)
 
 
@@ -75,14 +80,8 @@ class FrameHandler:
     """Turns frames into rows.
 
     Args:
-        reading: The reading of field-value tags.
-        show_secrets: Write secrets as they are.
-        new_hash: Makes a hash object for bodies, or None.
-        keep_bodies: Whether bodies are kept.
-        packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
-        ports: Ports that servers listen on, beside the well-known ones.
+        plan, options, packs: See `Decoder`.
         report: Called for a finding; see `Decoder._report`.
-        plan: The plan of the run.
 
     `methods_only`: only methods have rows. `peers` are the connections of the rows being made, by
     code; `connections` are their names, None until `names` is called: there may be many. `dialect`
@@ -90,7 +89,6 @@ class FrameHandler:
     """
 
     report: Any
-    known_methods: cython.int
     methods_only: cython.bint
     ports: Any
     serial: cython.int
@@ -102,8 +100,6 @@ class FrameHandler:
     block: ValueReader
     scratch: ValueReader
     contents: ContentAssembler
-    content: cython.const[cython.uchar][::1]
-    senders: cython.const[cython.uchar][::1]
     captures: list[Any]
     claims: list[Any]
     method_numbers: dict[Any, Any]
@@ -112,20 +108,11 @@ class FrameHandler:
     connections: list[Any]
     peers: list[Any]
 
-    def __init__(
-        self,
-        reading: Any,
-        show_secrets: Any,
-        new_hash: Any,
-        keep_bodies: Any,
-        packs: Any,
-        ports: Any,
-        report: Any,
-        plan: Plan,
-    ) -> None:
-        self.decoder = MethodDecoder(show_secrets, not plan.arguments)
-        self.ports = AMQP_PORTS | frozenset(ports or ())
-        self.serial = self.dialect = 0
+    def __init__(self, plan: Plan, options: Options, packs: Packs | None, report: Any) -> None:
+        self.decoder = MethodDecoder(options.show_secrets, not plan.arguments)
+        self.ports = AMQP_PORTS | options.ports
+        self.serial = 0
+        self.dialect = method_layout.DIALECT_CODES[options.dialect]
         self.connections = []
         self.peers = []
         words = Vocabularies()
@@ -135,15 +122,10 @@ class FrameHandler:
         self.frames = FrameRows(words, FIRST_ROWS, "frames" in plan.tables)
         self.messages = MessageRows(words, FIRST_ROWS, "messages" in plan.tables, unmade=unmade)
         self.method_cache = MethodCache()
-        self.block = TypedReader(self.frames.arguments, reading)
-        self.scratch = ValueReader(self.frames.arguments, reading)
-        self.contents = ContentAssembler(
-            self.frames, self.messages, reading, report, new_hash, keep_bodies, packs, plan
-        )
+        self.block = TypedReader(self.frames.arguments, options.table_dialect)
+        self.scratch = ValueReader(self.frames.arguments, options.table_dialect)
+        self.contents = ContentAssembler(plan, options, packs, report, self.frames, self.messages)
         self.report = report
-        self.content = bytes(method_layout.content)
-        self.senders = bytes(method_layout.senders)
-        self.known_methods = len(method_layout.NAMES)
         self.captures = []
         self.method_numbers = {}
         self.method_names = []
@@ -371,20 +353,13 @@ class FrameHandler:
         end: cython.longlong,
     ) -> cython.int:
         """A method that came before."""
-        if not half.connection.role_proved and 0 < self.senders[known.method] < 3:
+        if not half.connection.role_proved and 0 < _SENDERS[known.method] < 3:
             self.prove_role(half, reader, at, end)
         if self.claims is not None:
             self._claim_frame(half, reader.bytes_at(at, end - at), known.method, True)
         self._begin(half)
         self.method_cache.end_row(self.frames, known, reader, at, self.serial)
-        if self.content[known.method]:
-            return self.contents.method(half, known, reader, at, end)
-        self.contents.other_method(half)
-        if known.class_id == 10:
-            self._learn(half, known, reader, at, end)
-        elif known.class_id == 50 or known.method_id == 20:
-            self._learn_queue(half.connection)
-        return 0
+        return self._pass_on(half, known, reader, at, end)
 
     def _read_method(
         self,
@@ -422,7 +397,7 @@ class FrameHandler:
         if answer == UNKNOWN:
             return self._unknown_method(half, reader, at)
         method: cython.int = decoder.method
-        if not connection.role_proved and 0 < self.senders[method] < 3:
+        if not connection.role_proved and 0 < _SENDERS[method] < 3:
             self.prove_role(half, reader, at, end)
         self._begin(half)
         self.frames.end_method(decoder, reader, at)
@@ -434,12 +409,23 @@ class FrameHandler:
             for oddity in oddity_codes(reader.oddities):
                 where = f"arguments of {method_layout.method_name(method)}"
                 self.report(oddity, half, oddity_text(oddity, where, reader.strange_tag))
-        if self.content[method]:
-            return self.contents.method(half, decoder, reader, at, end)
+        return self._pass_on(half, decoder, reader, at, end)
+
+    def _pass_on(
+        self,
+        half: Half,
+        facts: DecodedMethod,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.int:
+        """The row of a method is there: it begins a content, or tells something of the client."""
+        if _CONTENT[facts.method]:
+            return self.contents.method(half, facts, reader, at, end)
         self.contents.other_method(half)
-        if decoder.class_id == 10:
-            self._learn(half, decoder, reader, at, end)
-        elif decoder.class_id == 50 or decoder.method_id == 20:
+        if facts.class_id == 10:
+            self._learn(half, facts, reader, at, end)
+        elif facts.class_id == 50 or facts.method_id == 20:
             self._learn_queue(half.connection)
         return 0
 
@@ -482,7 +468,7 @@ class FrameHandler:
         if known is not None:
             code = known
         elif len(self.method_numbers) < MAX_METHOD_NAMES:
-            code = self.method_numbers[number] = self.known_methods + len(self.method_numbers)
+            code = self.method_numbers[number] = _METHODS + len(self.method_numbers)
             self.method_names.append(f"{decoder.class_id}.{decoder.method_id}")
         decoder.method = code
         self.frames.end_method(decoder, reader, at)

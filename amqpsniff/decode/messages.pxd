@@ -24,7 +24,7 @@ cdef class MessageWriter:
     cdef public object capture
     cdef public int[::1] flags_of
     cdef int write(self, Half half, Content content, int status, long long sound, long long frames) except? -1
-    cdef int _capture_of(self, Content content) except? -2
+    cdef int code_of(self, object capture) except? -2
     cdef int _write_names(self, Content content, long long row) except? -1
     cdef int _write_properties(self, Half half, Content content, long long row) except? -1
     cdef int _text(self, Texts column, long long row, long long at, int place) except? -1

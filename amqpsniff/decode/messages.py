@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from amqpsniff.columns import Codes, Texts, Vocabulary
     from amqpsniff.decode.state import Content, Half
+    from amqpsniff.options import Options
+    from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
 
 
@@ -42,13 +44,10 @@ class MessageWriter:
     """Writes `MessageRows`.
 
     Args:
-        messages: Where the rows go.
-        reading: The reading of field-value tags.
+        plan, options, packs: See `Decoder`.
         report: Called for a finding; see `Decoder._report`.
+        messages: Where the rows go.
         properties: Finds the properties of a content header.
-        keep_bodies: Whether bodies that were kept are written.
-        packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
-        plan: The plan of the run.
     """
 
     keep_bodies: cython.bint
@@ -70,20 +69,19 @@ class MessageWriter:
 
     def __init__(
         self,
-        messages: Any,
-        reading: Any,
-        report: Any,
-        properties: Any,
-        keep_bodies: Any,
-        packs: Any,
         plan: Plan,
+        options: Options,
+        packs: Packs | None,
+        report: Any,
+        messages: Any,
+        properties: Any,
     ) -> None:
         self.messages = messages
-        self.reader = ValueReader(messages.headers, reading)
+        self.reader = ValueReader(messages.headers, options.table_dialect)
         self.tables = TableCache()
         self.report = report
         self.properties = properties
-        self.keep_bodies = keep_bodies
+        self.keep_bodies = options.bodies
         self.meanings = MeaningWriter(packs) if packs is not None and plan.meanings else None
         self.notes = NoteWriter(packs, False) if packs is not None and plan.judged else None
         self.calls = NoteWriter(packs, True) if packs is not None and plan.links else None
@@ -130,7 +128,7 @@ class MessageWriter:
         has: cython.int = 0 if content.flags & FLAGS_CUT else self.flags_of[content.method]
         capture: cython.int = self.capture_code
         if content.capture is not self.capture:
-            capture = self._capture_of(content)
+            capture = self.code_of(content.capture)
         if row >= out.capacity:
             raise IndexError("no room for a row")
         with cython.boundscheck(False):  # every column has room for as many rows
@@ -185,13 +183,13 @@ class MessageWriter:
         return 0
 
     @cython.exceptval(-2)
-    def _capture_of(self, content: Content) -> cython.int:
-        """The code of the capture in which a content began, which is not the present one."""
-        if content.capture is None:
+    def code_of(self, capture: Any) -> cython.int:
+        """The code of the capture in which a message began; None for the present one."""
+        if capture is None or capture is self.capture:
             return self.capture_code
-        if content.capture not in self.captures:
-            self.captures.append(content.capture)
-        return self.captures.index(content.capture)
+        if capture not in self.captures:
+            self.captures.append(capture)
+        return self.captures.index(capture)
 
     def _write_names(self, content: Content, row: cython.longlong) -> cython.int:
         """Write what the method names; its codes are those of its frame if that is in the batch."""

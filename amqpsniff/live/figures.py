@@ -28,9 +28,8 @@ from amqpsniff.live.peers import (
     unconfirmed,
 )
 from amqpsniff.session.census import Census
-from amqpsniff.session.counts import NO_COUNTS, TopCounts
+from amqpsniff.session.counts import NO_COUNTS, RecentLatencies, TopCounts
 from amqpsniff.session.owing import sentence
-from amqpsniff.session.recent_latencies import RecentLatencies
 from amqpsniff.session.table_rows import connection_row
 from amqpsniff.tables.values import values
 

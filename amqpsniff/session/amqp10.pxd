@@ -2,7 +2,7 @@
 cimport cython
 from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
-from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
+from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
 from amqpsniff.session.rules.emitter cimport Emitter
@@ -80,6 +80,11 @@ cdef class Amqp10Tracker:
     cdef public bint accounts
     cdef public bint details
     cdef public bint peers
+    cdef public long long row
+    cdef public int side
+    cdef public long long number
+    cdef public long long ts_ns
+    cdef public Performative found
     cdef public Settler settler
     cdef public dict awaited
     cdef public dict arguments
@@ -88,45 +93,45 @@ cdef class Amqp10Tracker:
     cdef public PendingMessage latest
     cdef public DeliveryState scratch
     cdef public Vocabularies words
-    cdef int follow(self, Session session, FrameRows frames, long long row, int side, Performative found) except? -1
-    cdef object _learn(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int code)
+    cdef int follow(self, Session session, long long row, int side, Performative found) except? -1
+    cdef object _learn(self, Session session, Amqp10Connection state, int code)
     cdef dict _arguments(self, int code, bytes octets)
     cdef tuple _handshake(self, Amqp10Connection state)
-    cdef object _tell_connection(self, str event, Session session, FrameRows frames, long long row, dict facts)
-    cdef object _close(self, Session session, FrameRows frames, long long row, int side, Performative found)
-    cdef object _begin(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, Performative found)
-    cdef object _use(self, Amqp10Session one, int side, int number)
-    cdef Amqp10Session _new(self, Session session, FrameRows frames, long long row, int side, bint known)
-    cdef Amqp10Session _proved(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side)
-    cdef object _end(self, Session session, Amqp10Connection state, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
+    cdef object _tell_connection(self, str event, Session session, dict facts)
+    cdef object _close(self, Session session)
+    cdef object _begin(self, Session session, Amqp10Connection state)
+    cdef object _use(self, Amqp10Session one, int number)
+    cdef Amqp10Session _new(self, Session session, bint known)
+    cdef Amqp10Session _proved(self, Session session, Amqp10Connection state)
+    cdef object _end(self, Session session, Amqp10Connection state, Amqp10Session one)
     cdef object _finish(self, Channel channel)
     cdef object _tell_left(self, Amqp10Session one)
     cdef object end(self, Session session)
-    cdef object _on_link(self, Amqp10Session one, FrameRows frames, long long row, int side, int code, Performative found)
-    cdef object _block(self, Amqp10Session one, FrameRows frames, long long row)
-    cdef Link _attach(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
+    cdef object _on_link(self, Amqp10Session one, int code)
+    cdef object _block(self, Amqp10Session one)
+    cdef Link _attach(self, Amqp10Session one)
     cdef object _count_consumer(self, Amqp10Session one, Link link, object change)
     cdef Link _new_link(self, Amqp10Session one, object name, int sender, object key)
-    cdef object _put_handle(self, Amqp10Session one, Link link, int side, long long handle)
-    cdef Link _proved_link(self, Amqp10Session one, int side, Performative found)
-    cdef object _detach(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
+    cdef object _put_handle(self, Amqp10Session one, Link link, long long handle)
+    cdef Link _proved_link(self, Amqp10Session one)
+    cdef object _detach(self, Amqp10Session one, Link link)
     cdef object _end_link(self, Amqp10Session one, Link link)
-    cdef object _tell(self, str event, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found=*)
+    cdef object _tell(self, str event, Amqp10Session one, Link link)
     cdef int _use_words(self, Vocabularies words) except? -1
     cdef int _find_code(self, Link link, Vocabularies words) except? -1
     cdef int _find_codes(self, Address address, Vocabularies words) except? -1
     cdef int _code(self, Vocabulary vocabulary, str text) except? -2
-    cdef object _transfer(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, long long number, long long ts_ns, Performative found)
-    cdef object _await(self, Amqp10Session one, PendingMessage entry, int side)
-    cdef object _forget(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns)
+    cdef object _transfer(self, Amqp10Session one, Link link)
+    cdef object _await(self, Amqp10Session one, PendingMessage entry)
+    cdef object _forget(self, Amqp10Session one, PendingMessage entry)
     cdef int _let_go(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns) except? -1
     cdef object _leave(self, PendingMessage entry, bint counted=*)
     cdef bint _is_sure(self, Channel channel, int losses) except? -1
-    cdef object _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
-    cdef object _dispose(self, Amqp10Session one, Ledger waiting, long long number, FrameRows frames, long long row, int side, Performative found)
-    cdef object _note(self, PendingMessage entry, Performative found, FrameRows frames, long long row)
-    cdef int _say(self, Channel channel, DeliveryState said, Performative found, FrameRows frames, long long row) except? -1
-    cdef object _settle(self, Amqp10Session one, PendingMessage entry, FrameRows frames, long long row, int side, Performative found, bint sure)
+    cdef object _disposition(self, Amqp10Session one)
+    cdef object _dispose(self, Amqp10Session one, Ledger waiting, long long number)
+    cdef object _note(self, PendingMessage entry)
+    cdef int _say(self, Channel channel, DeliveryState said) except? -1
+    cdef object _settle(self, Amqp10Session one, PendingMessage entry, bint sure)
     cdef int _decide(self, PendingMessage entry, DeliveryState said) except? -1
     cdef int _count_outcome(self, Link link, int outcome) except? -1
     cpdef int attach(self, MessageRows messages, long long row) except? -1

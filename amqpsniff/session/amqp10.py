@@ -62,7 +62,7 @@ from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahea
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.occasions import LARGE_BYTES, LARGE_HEADERS_BYTES
-from cython.cimports.amqpsniff.session.settling import Settler
+from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object, table_of
@@ -297,8 +297,9 @@ class Amqp10Tracker:
         settler: Writes outcomes.
         plan: The plan of the run.
 
-    `accounts`: credit and windows are read; `details`: what attaches say beside addresses is;
-    `peers`: what the peers say of themselves is.
+    `found` is the performative that is followed: of `side`, in `row` of the frames of the tracker,
+    which is of packet `number` at `ts_ns`. `accounts`: credit and windows are read; `details`: what
+    attaches say beside addresses is; `peers`: what the peers say of themselves is.
     """
 
     tracker: Tracker
@@ -312,6 +313,12 @@ class Amqp10Tracker:
     details: cython.bint
     peers: cython.bint
 
+    row: cython.longlong
+    side: cython.int
+    number: cython.longlong
+    ts_ns: cython.longlong
+    found: Performative
+
     settler: Settler
     awaited: dict[Any, Any]
     arguments: dict[Any, Any]
@@ -323,6 +330,9 @@ class Amqp10Tracker:
 
     def __init__(self, tracker: Any, settler: Any, plan: Plan) -> None:
         self.tracker = tracker
+        self.found = None
+        self.row = self.number = self.side = -1
+        self.ts_ns = NULL
         self.census = plan.census
         self.settler = settler
         self.links = self.link_bytes = 0
@@ -340,16 +350,15 @@ class Amqp10Tracker:
         self.peers = plan.peers
 
     def follow(
-        self,
-        session: Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
+        self, session: Session, row: cython.longlong, side: cython.int, found: Performative
     ) -> cython.int:
         """A performative of a side of a connection, in its frame's row."""
+        frames: FrameRows = self.tracker.frames
         code: cython.int = found.code
         state: Amqp10Connection = session.amqp10
+        self.row, self.side, self.found = row, side, found
+        self.number = frames.packet_number.values[row]
+        self.ts_ns = frames.ts_ns.values[row]
         if state is None:
             state = session.amqp10 = Amqp10Connection()
         if side == 1:
@@ -357,17 +366,17 @@ class Amqp10Tracker:
         limit: cython.longlong = state.client_limit if side == 0 else state.server_limit
         if self.emitter is not None and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
-            self._tell_connection("frame-oversized", session, frames, row, facts)
+            self._tell_connection("frame-oversized", session, facts)
         if code == SASL_OUTCOME and found.condition is not None:
             session.close = _reason(found)
         if code == OPEN or code > 0x20:
-            self._learn(session, state, frames, row, side, code)
+            self._learn(session, state, code)
             return 0
         if code == CLOSE:
-            self._close(session, frames, row, side, found)
+            self._close(session)
             return 0
         if code == BEGIN:
-            self._begin(session, state, frames, row, side, found)
+            self._begin(session, state)
             return 0
         channel: cython.int = frames.channel.values[row]
         one: Amqp10Session = state.last
@@ -375,33 +384,26 @@ class Amqp10Tracker:
             channels: dict[Any, Any] = state.channels[side]
             one = channels.get(channel)
             if one is None:
-                one = self._proved(session, state, frames, row, side)
+                one = self._proved(session, state)
                 if one is None:
                     return 0
             state.last = one
             state.last_key = channel << 1 | side
         if code == DISPOSITION:
-            self._disposition(one, frames, row, side, found)
+            self._disposition(one)
         elif code == END:
             state.last_key = -1
-            self._end(session, state, one, frames, row, side, found)
+            self._end(session, state, one)
         else:
-            self._on_link(one, frames, row, side, code, found)
+            self._on_link(one, code)
         return 0
 
     # connections and sessions
 
     @cython.cfunc
-    def _learn(
-        self,
-        session: Session,
-        state: Amqp10Connection,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        code: cython.int,
-    ) -> None:
+    def _learn(self, session: Session, state: Amqp10Connection, code: cython.int) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
+        side: cython.int = self.side
         if code == SASL_MECHANISMS or code == SASL_OUTCOME:
             if self.emitter is None:
                 return
@@ -409,14 +411,14 @@ class Amqp10Tracker:
             return
         if not self.peers and session.connection.began:
             return
-        octets: bytes = frames.arguments.bytes_of(row)
+        octets: bytes = self.tracker.frames.arguments.bytes_of(self.row)
         arguments = self._arguments(code, octets)
         if code == SASL_MECHANISMS:
-            self._tell_connection("login-offered", session, frames, row, arguments)
+            self._tell_connection("login-offered", session, arguments)
             return
         if code == SASL_OUTCOME:
             if arguments.get("code"):
-                self._tell_connection("login-refused", session, frames, row, arguments)
+                self._tell_connection("login-refused", session, arguments)
             return
         kept: tuple[str, ...] = ()
         if None not in state.opens:  # one more, which nothing allows
@@ -427,8 +429,8 @@ class Amqp10Tracker:
         if code == OPEN:
             state.opens[side] = arguments
             if side == 0:
-                state.opened_number = frames.packet_number.values[row]
-                state.opened_ns = frames.ts_ns.values[row]
+                state.opened_number = self.number
+                state.opened_ns = self.ts_ns
             size = arguments.get("max_frame_size")
             if type(size) is int and 512 <= size < 1 << 32:
                 if side == 0:
@@ -447,7 +449,7 @@ class Amqp10Tracker:
                 session.take_handshake(method, self.tracker.remember(method, fact, True))
         if code == OPEN and None not in state.opens:
             if self.emitter is not None:
-                self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+                self._tell_connection("amqp10-opened", session, {"state": state})
             state.opens = list(said[2])
         elif len(octets) > _MAX_UNOPENED:
             state.opens = list(said[2])
@@ -487,72 +489,53 @@ class Amqp10Tracker:
         return known
 
     @cython.cfunc
-    def _tell_connection(
-        self,
-        event: str,
-        session: Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        facts: dict[Any, Any],
-    ) -> None:
+    def _tell_connection(self, event: str, session: Session, facts: dict[Any, Any]) -> None:
         """Ask the rules about a connection."""
         if self.emitter is not None:
-            number: cython.longlong = frames.packet_number.values[row]
-            ts_ns = frames.ts_ns.values[row]
-            self.emitter.emit_connection(event, session, number, ts_ns, facts)
+            self.emitter.emit_connection(event, session, self.number, self.ts_ns, facts)
 
     @cython.cfunc
-    def _close(
-        self,
-        session: Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> None:
+    def _close(self, session: Session) -> None:
+        side: cython.int = self.side
+        found: Performative = self.found
         state: Amqp10Connection = session.amqp10
         state.closed |= 1 << side
         if session.closed_by is None:
             session.closed_by = SIDES[side]
             session.close = _reason(found)
-            session.close_packet_number = frames.packet_number.values[row]
-            ts_ns: cython.longlong = frames.ts_ns.values[row]
+            session.close_packet_number = self.number
+            ts_ns: cython.longlong = self.ts_ns
             session.close_ns = None if ts_ns == NULL else ts_ns
             session.over = True
             self.tracker.on_connection_closed(session)
             facts = {"side": side, "found": found}
-            self._tell_connection("amqp10-closed", session, frames, row, facts)
+            self._tell_connection("amqp10-closed", session, facts)
 
     @cython.cfunc
-    def _begin(
-        self,
-        session: Session,
-        state: Amqp10Connection,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> None:
+    def _begin(self, session: Session, state: Amqp10Connection) -> None:
         """One side begins a session, or joins one that the other side began."""
-        channel: cython.int = frames.channel.values[row]
+        side: cython.int = self.side
+        found: Performative = self.found
+        channel: cython.int = self.tracker.frames.channel.values[self.row]
         one: Amqp10Session
         state.last_key = -1
         if found.first >= 0:
             one = state.channels[1 - side].get(found.first)
             if one is not None:
                 state.channels[side][channel] = one
-                self._use(one, side, channel)
+                self._use(one, channel)
                 one.windows.begin(side, found)
                 return
-        one = self._new(session, frames, row, side, True)
+        one = self._new(session, True)
         if one is not None:
             state.channels[side][channel] = one
-            self._use(one, side, channel)
+            self._use(one, channel)
             one.windows.begin(side, found)
 
     @cython.cfunc
-    def _use(self, one: Amqp10Session, side: cython.int, number: cython.int) -> None:
+    def _use(self, one: Amqp10Session, number: cython.int) -> None:
         """A side sends on a number, and on no other: the client's is that of the session."""
+        side: cython.int = self.side
         channel: Channel = one.channel
         state: Amqp10Connection = channel.session.amqp10
         before: cython.int = one.client_channel if side == 0 else one.server_channel
@@ -571,17 +554,10 @@ class Amqp10Tracker:
                 channel.number, channel.incarnation = number, slot.incarnations
 
     @cython.cfunc
-    def _new(
-        self,
-        session: Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        known: cython.bint,
-    ) -> Amqp10Session:
+    def _new(self, session: Session, known: cython.bint) -> Amqp10Session:
         """A session that a side begins; None when there are too many channels."""
-        number: cython.int = frames.channel.values[row]
-        if side == 1:
+        number: cython.int = self.tracker.frames.channel.values[self.row]
+        if self.side == 1:
             number += _MAX_LINKS  # above all of the client's
         slot: ChannelSlot = self.tracker._slot(session, number)
         if slot is None:
@@ -595,29 +571,23 @@ class Amqp10Tracker:
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1
-        channel: Channel = Channel(session, slot, self.tracker.capture_of(frames, row), known)
+        channel: Channel = Channel(session, slot, self.tracker.capture_of(self.row), known)
         slot.channel = channel
         session.channels_opened += 1
         if known:
-            channel.opened_number = frames.packet_number.values[row]
-            channel.opened_ns = frames.ts_ns.values[row]
+            channel.opened_number = self.number
+            channel.opened_ns = self.ts_ns
         one: Amqp10Session = Amqp10Session(channel)
         channel.amqp10 = one
         return one
 
     @cython.cfunc
-    def _proved(
-        self,
-        session: Session,
-        state: Amqp10Connection,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-    ) -> Amqp10Session:
+    def _proved(self, session: Session, state: Amqp10Connection) -> Amqp10Session:
         """A session whose beginning was not seen: alone on the other side, it is the same one.
 
         None where it would have been seen: what comes behind an end means nothing.
         """
+        side: cython.int = self.side
         if session.connection.began and not session.has_loss:
             return None
         one: Amqp10Session = None
@@ -631,35 +601,27 @@ class Amqp10Tracker:
             if one.ended & 1 << side or (lost and one.channel.known):
                 one = None
         if one is None:
-            one = self._new(session, frames, row, side, False)
+            one = self._new(session, False)
         if one is not None:
-            number: cython.int = frames.channel.values[row]
+            number: cython.int = self.tracker.frames.channel.values[self.row]
             mine[number] = one
-            self._use(one, side, number)
+            self._use(one, number)
         return one
 
     @cython.cfunc
-    def _end(
-        self,
-        session: Session,
-        state: Amqp10Connection,
-        one: Amqp10Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> None:
+    def _end(self, session: Session, state: Amqp10Connection, one: Amqp10Session) -> None:
         """A side ends a session."""
+        side: cython.int = self.side
         channel: Channel = one.channel
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        ts_ns: cython.longlong = self.ts_ns
         one.ended |= 1 << side
         channel.end_ns = None if ts_ns == NULL else ts_ns
         if channel.closed_by is None:
             channel.closed_by = SIDES[side]
-            channel.close = _reason(found)
-            channel.closed_packet_number = frames.packet_number.values[row]
-            self._tell("session-ended", one, None, frames, row, side, found)
-        state.channels[side].pop(frames.channel.values[row], None)
+            channel.close = _reason(self.found)
+            channel.closed_packet_number = self.number
+            self._tell("session-ended", one, None)
+        state.channels[side].pop(self.tracker.frames.channel.values[self.row], None)
         if one.ended == 3:
             slot: ChannelSlot = channel.slot
             if slot.channel is channel:
@@ -724,33 +686,29 @@ class Amqp10Tracker:
     # links
 
     @cython.cfunc
-    def _on_link(
-        self,
-        one: Amqp10Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        code: cython.int,
-        found: Performative,
-    ) -> None:
+    def _on_link(self, one: Amqp10Session, code: cython.int) -> None:
         """An attach, a flow, a transfer or a detach."""
-        number: cython.longlong = frames.packet_number.values[row]
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        frames: FrameRows = self.tracker.frames
+        row: cython.longlong = self.row
+        side: cython.int = self.side
+        found: Performative = self.found
+        number: cython.longlong = self.number
+        ts_ns: cython.longlong = self.ts_ns
         link: Link = None
         if code == ATTACH:
-            link = self._attach(one, frames, row, side, found)
+            link = self._attach(one)
         elif found.handle >= 0:
             key: cython.longlong = found.handle << 1 | side
             if one.last_key != key:
                 handles: dict[Any, Any] = one.handles[side]
                 one.last = handles.get(found.handle)
                 if one.last is None and code == TRANSFER:
-                    one.last = self._proved_link(one, side, found)
+                    one.last = self._proved_link(one)
                 one.last_key = key if one.last is not None else -1
             link = one.last
         if code == FLOW:
             if one.windows.flow(side, found, number, ts_ns):
-                self._block(one, frames, row)
+                self._block(one)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
         if (
@@ -772,16 +730,16 @@ class Amqp10Tracker:
                 frames.exchange.values[row] = address.exchange_code
                 frames.routing_key.values[row] = address.routing_key_code
         if code == TRANSFER:
-            self._transfer(one, link, frames, row, side, number, ts_ns, found)
+            self._transfer(one, link)
         elif code == DETACH and link is not None:
-            self._detach(one, link, frames, row, side, found)
+            self._detach(one, link)
 
     @cython.cfunc
-    def _block(self, one: Amqp10Session, frames: FrameRows, row: cython.longlong) -> None:
+    def _block(self, one: Amqp10Session) -> None:
         """The broker stops a client on a session, as by connection.blocked, or lets it go on."""
         channel: Channel = one.channel
         session: Session = channel.session
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        ts_ns: cython.longlong = self.ts_ns
         sends: cython.bint = channel.published > 0
         for link in one.links.values():
             sends = sends or link.sends
@@ -789,25 +747,19 @@ class Amqp10Tracker:
             if sends and session.blocked_since is None:
                 session.blocked_since = ts_ns
                 if self.census is not None:
-                    capture = self.tracker.capture_of(frames, row)
-                    number = frames.packet_number.values[row]
-                    self.census.stop(session.connection, capture, number)
-                self._tell_connection("sender-stopped", session, frames, row, {})
+                    capture = self.tracker.capture_of(self.row)
+                    self.census.stop(session.connection, capture, self.number)
+                self._tell_connection("sender-stopped", session, {})
         elif session.blocked_since is not None:
             end_block(session, ts_ns)
-            self._tell_connection("sender-resumed", session, frames, row, {})
+            self._tell_connection("sender-resumed", session, {})
 
     @cython.cfunc
-    def _attach(
-        self,
-        one: Amqp10Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> Link:
+    def _attach(self, one: Amqp10Session) -> Link:
         """A side attaches a link; None where that is not remembered."""
-        octets: bytes = frames.arguments.bytes_of(row)
+        side: cython.int = self.side
+        found: Performative = self.found
+        octets: bytes = self.tracker.frames.arguments.bytes_of(self.row)
         arguments = self._arguments(ATTACH, octets)
         name = arguments.get("name")
         if not isinstance(name, str) or found.handle < 0:
@@ -815,7 +767,7 @@ class Amqp10Tracker:
         sender: cython.int = side if found.role != 1 else 1 - side
         link: Link = one.links.get((name, sender))
         if link is not None and link.attached & 1 << side:
-            self._tell("link-taken", one, link, frames, row, side, found)
+            self._tell("link-taken", one, link)
             before: cython.longlong = link.client_handle if side == 0 else link.server_handle
             if link.answered == 3 and before != found.handle:
                 del one.links[link.key]
@@ -828,10 +780,10 @@ class Amqp10Tracker:
             link = self._new_link(one, name, sender, (name, sender))
             if link is None:
                 return None
-            link.attached_number = frames.packet_number.values[row]
-            link.attached_ns = frames.ts_ns.values[row]
+            link.attached_number = self.number
+            link.attached_ns = self.ts_ns
         else:
-            link.answered_ns = frames.ts_ns.values[row]
+            link.answered_ns = self.ts_ns
         if self.link_bytes + len(octets) > _MAX_LINK_BYTES:
             self.settler.limit_reached("links")
         else:
@@ -840,9 +792,9 @@ class Amqp10Tracker:
             text = link.learn(side, arguments, dumps if self.details else None)
             if text is not None:
                 link.address = self._address(text, link.sender == 0)
-        self._put_handle(one, link, side, found.handle)
+        self._put_handle(one, link, found.handle)
         if link.answered == 3:
-            self._tell("link-attached", one, link, frames, row, side)
+            self._tell("link-attached", one, link)
             self._count_consumer(one, link, 1)
         return link
 
@@ -872,10 +824,9 @@ class Amqp10Tracker:
         return link
 
     @cython.cfunc
-    def _put_handle(
-        self, one: Amqp10Session, link: Link, side: cython.int, handle: cython.longlong
-    ) -> None:
+    def _put_handle(self, one: Amqp10Session, link: Link, handle: cython.longlong) -> None:
         """A side knows a link by a handle."""
+        side: cython.int = self.side
         if side == 0:
             link.client_handle = handle
         else:
@@ -884,37 +835,33 @@ class Amqp10Tracker:
         one.handles[side][handle] = link
 
     @cython.cfunc
-    def _proved_link(self, one: Amqp10Session, side: cython.int, found: Performative) -> Link:
+    def _proved_link(self, one: Amqp10Session) -> Link:
         """A link whose attach was not seen, by a transfer of it; None where it would have been."""
+        side: cython.int = self.side
+        found: Performative = self.found
         if one.channel.known and not one.channel.session.has_loss:
             return None
         link: Link = self._new_link(one, None, side, (found.handle, side))
         if link is not None:
-            self._put_handle(one, link, side, found.handle)
+            self._put_handle(one, link, found.handle)
         return link
 
     @cython.cfunc
-    def _detach(
-        self,
-        one: Amqp10Session,
-        link: Link,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> None:
+    def _detach(self, one: Amqp10Session, link: Link) -> None:
         """A side detaches a link; the second ends it."""
+        side: cython.int = self.side
+        found: Performative = self.found
         one.handles[side].pop(found.handle, None)
         one.last_key = -1
         link.attached &= ~(1 << side)
         if link.detached_number < 0:
-            link.detached_number = frames.packet_number.values[row]
-            link.detached_ns = frames.ts_ns.values[row]
+            link.detached_number = self.number
+            link.detached_ns = self.ts_ns
             link.closed_by = SIDES[side]
             link.suspended = found.settled != 1
         if found.condition is not None and link.condition is None:
             link.condition, link.description = found.condition, found.description
-        self._tell("link-detached", one, link, frames, row, side, found)
+        self._tell("link-detached", one, link)
         if not link.attached:
             self._end_link(one, link)
 
@@ -937,21 +884,11 @@ class Amqp10Tracker:
         self.tracker.end_link(link, channel)
 
     @cython.cfunc
-    def _tell(
-        self,
-        event: str,
-        one: Amqp10Session,
-        link: Link | None,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative = None,
-    ) -> None:
+    def _tell(self, event: str, one: Amqp10Session, link: Link | None) -> None:
         """Ask the rules about a link."""
         if self.emitter is not None:
-            facts = {"link": link, "side": side, "found": found, "of": one}
-            number: cython.longlong = frames.packet_number.values[row]
-            self.emitter.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
+            facts = {"link": link, "side": self.side, "found": self.found, "of": one}
+            self.emitter.emit(event, one.channel, self.number, self.ts_ns, facts)
 
     def _use_words(self, words: Vocabularies) -> cython.int:
         """Rows have these vocabularies from now on: codes in others are not theirs."""
@@ -983,18 +920,12 @@ class Amqp10Tracker:
     # deliveries
 
     @cython.cfunc
-    def _transfer(
-        self,
-        one: Amqp10Session,
-        link: Link | None,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-        found: Performative,
-    ) -> None:
-        """A transfer in packet `number`: the first of a delivery, or one more."""
+    def _transfer(self, one: Amqp10Session, link: Link | None) -> None:
+        """A transfer: the first of a delivery, or one more."""
+        side: cython.int = self.side
+        found: Performative = self.found
+        number: cython.longlong = self.number
+        ts_ns: cython.longlong = self.ts_ns
         settler: Settler = self.settler
         channel: Channel = one.channel
         entry: PendingMessage
@@ -1010,7 +941,7 @@ class Amqp10Tracker:
             said = delivery_state_of(entry)
         else:
             if self.accounts and link is not None and link.deliver(number, ts_ns):
-                self._tell("credit-awaited", one, link, frames, row, side, found)
+                self._tell("credit-awaited", one, link)
             entry = pending_message(channel, PUBLISH if side == 0 else DELIVER, number, ts_ns)
             entry.number = found.first
             entry.consumer = link
@@ -1033,45 +964,46 @@ class Amqp10Tracker:
                     times.first_delivery_ns = ts_ns
                 times.last_delivery_ns = ts_ns
             if found.settled != 1:
-                self._await(one, entry, side)
+                self._await(one, entry)
         presettled: cython.bint = found.settled == 1 and (said is None or not said.settled)
         if presettled:
             if link is not None:
                 link.presettled += 1
-            self._forget(one, entry, side, ts_ns)
+            self._forget(one, entry)
             if side == 1 and entry.outcome < 0 and not entry.ended:
                 entry.wants = False
-                settler.settle(entry, AUTOMATIC, entry.packet_number, entry.ts_ns)
+                settler.settle(entry, answer_of(AUTOMATIC, entry.packet_number, entry.ts_ns))
             else:
-                settler._close_row(entry, -1)
+                settler.leave(entry, -1)
         elif found.aborted == 1 and (said is None or not said.settled):
             if link is not None:
                 link.aborted += 1
-            self._tell("delivery-aborted", one, link, frames, row, side, found)
-            self._forget(one, entry, side, ts_ns)
-            settler._close_row(entry, -1)
+            self._tell("delivery-aborted", one, link)
+            self._forget(one, entry)
+            settler.leave(entry, -1)
         if said is not None:
             said.presettled = said.presettled or presettled
             said.settled = said.settled or presettled or found.aborted == 1
             presettled = said.presettled
         if found.state and not presettled:
-            self._note(entry, found, frames, row)
+            self._note(entry)
 
     @cython.cfunc
-    def _await(self, one: Amqp10Session, entry: PendingMessage, side: cython.int) -> None:
+    def _await(self, one: Amqp10Session, entry: PendingMessage) -> None:
         """A delivery waits for its settlement."""
+        side: cython.int = self.side
         settler: Settler = self.settler
         channel: Channel = one.channel
         link: Link = link_of(entry)
         if entry.number < 0:  # nothing can name it
-            settler._close_row(entry, -1)
+            settler.leave(entry, -1)
             return
         is_full: cython.bint = settler.outstanding >= settler.most
         if is_full:
             settler.limit_reached("outstanding")
         if is_full or one.was_settled(side, entry.number):
             channel.publishes_uncertain = channel.deliveries_uncertain = True
-            settler._close_row(entry, -1)
+            settler.leave(entry, -1)
             return
         waiting: Ledger = one.unsettled[side]
         if waiting.shared:
@@ -1098,17 +1030,16 @@ class Amqp10Tracker:
             if channel.unconfirmed > channel.times.unconfirmed_max:
                 channel.own_times().unconfirmed_max = channel.unconfirmed
         else:
-            settler._count_unsettled(channel, entry)
+            settler.count_unsettled(channel, entry)
 
     @cython.cfunc
-    def _forget(
-        self, one: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
-    ) -> None:
+    def _forget(self, one: Amqp10Session, entry: PendingMessage) -> None:
         """A delivery does not wait any longer: it is counted out."""
+        side: cython.int = self.side
         if entry.held:
             waiting: Ledger = one.unsettled[side]
             waiting.pop(entry.number)
-            self._let_go(one, entry, side, ts_ns)
+            self._let_go(one, entry, side, self.ts_ns)
 
     def _let_go(
         self, one: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
@@ -1121,7 +1052,7 @@ class Amqp10Tracker:
         if link is not None:
             link.settled_ns = ts_ns
         if side == 1:
-            return settler._count_settled(channel, entry)
+            return settler.count_settled(channel, entry)
         channel.unconfirmed -= 1
         if link is not None:
             link.unsettled -= 1
@@ -1142,7 +1073,7 @@ class Amqp10Tracker:
             said.clear()
         sure: cython.bint = not channel.session.has_loss and self._is_sure(channel, entry.losses)
         open_end: cython.int = UNCONFIRMED if entry.kind == PUBLISH else UNSETTLED
-        settler._close_row(entry, open_end if sure else -1)
+        settler.leave(entry, open_end if sure else -1)
 
     @cython.exceptval(-1)
     def _is_sure(self, channel: Channel, losses: cython.int) -> cython.bint:
@@ -1151,18 +1082,13 @@ class Amqp10Tracker:
         return channel.losses == losses and not session.missing and session.server_seen
 
     @cython.cfunc
-    def _disposition(
-        self,
-        one: Amqp10Session,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> None:
+    def _disposition(self, one: Amqp10Session) -> None:
         """A range of deliveries gets an outcome, is settled, or both."""
+        side: cython.int = self.side
+        found: Performative = self.found
         sender: cython.int = 1 - side if found.role == 1 else side
         waiting: Ledger = one.unsettled[sender]
-        self.scratch.settled = False  # which is what this row says, from its first delivery on
+        self.scratch.settled = False  # which is what this self.row says, from its first delivery on
         if found.role == 1 and found.settled == 1 and found.first >= 0:
             one.note_settled(sender, found.last)
         if found.first < 0 or waiting.waiting == 0:
@@ -1173,16 +1099,16 @@ class Amqp10Tracker:
             self._give_up(one, waiting, sender)
             return
         if side == 1 and sender == 1 and found.settled != 1 and found.outcome >= RELEASED:
-            self._tell("deliveries-taken-back", one, None, frames, row, side, found)
+            self._tell("deliveries-taken-back", one, None)
         if span < waiting.waiting:
             i: cython.longlong
             for i in range(span + 1):
                 number: cython.longlong = (found.first + i) & _MASK
-                self._dispose(one, waiting, number, frames, row, side, found)
+                self._dispose(one, waiting, number)
             return
         for each in [entry.number for entry in waiting]:
             if (each - found.first) & _MASK <= span:
-                self._dispose(one, waiting, each, frames, row, side, found)
+                self._dispose(one, waiting, each)
 
     def _give_up(self, one: Amqp10Session, waiting: Ledger, sender: cython.int) -> None:
         """Dispositions name the same deliveries too often: those that wait are not followed."""
@@ -1192,24 +1118,16 @@ class Amqp10Tracker:
         one.channel.publishes_uncertain = one.channel.deliveries_uncertain = True
         for entry in list(waiting):
             self._let_go(one, entry, sender, NULL)
-            self.settler._close_row(entry, -1)
+            self.settler.leave(entry, -1)
         waiting.pop_until(-1)
 
     @cython.cfunc
-    def _dispose(
-        self,
-        one: Amqp10Session,
-        waiting: Ledger,
-        number: cython.longlong,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-    ) -> None:
+    def _dispose(self, one: Amqp10Session, waiting: Ledger, number: cython.longlong) -> None:
         """A delivery, if one of this number waits, gets an outcome, is settled, or both.
 
         Behind a loss a range may go over deliveries that were settled otherwise before.
         """
+        found: Performative = self.found
         entry: PendingMessage
         entry = waiting.pop(number) if found.settled == 1 else waiting.find(number)
         if entry is None:
@@ -1217,33 +1135,25 @@ class Amqp10Tracker:
         sure: cython.bint = number == found.first or number == found.last
         if not sure:
             sure = self._is_sure(one.channel, entry.losses)
-        if found.condition is not None and side == 1 and entry.kind == DELIVER:
-            self._tell("settlement-refused", one, link_of(entry), frames, row, side, found)
+        if found.condition is not None and self.side == 1 and entry.kind == DELIVER:
+            self._tell("settlement-refused", one, link_of(entry))
         if found.settled == 1:
-            self._settle(one, entry, frames, row, side, found, sure)
+            self._settle(one, entry, sure)
         elif found.state and sure:
-            self._note(entry, found, frames, row)
+            self._note(entry)
 
     @cython.cfunc
-    def _note(
-        self, entry: PendingMessage, found: Performative, frames: FrameRows, row: cython.longlong
-    ) -> None:
+    def _note(self, entry: PendingMessage) -> None:
         """An outcome is said of a delivery that is not settled by it."""
         said: DeliveryState = delivery_state_of(entry)
         if said is None:
             said = DeliveryState()
             entry.route = (said,)
-        self._say(entry.channel, said, found, frames, row)
+        self._say(entry.channel, said)
 
-    def _say(
-        self,
-        channel: Channel,
-        said: DeliveryState,
-        found: Performative,
-        frames: FrameRows,
-        row: cython.longlong,
-    ) -> cython.int:
+    def _say(self, channel: Channel, said: DeliveryState) -> cython.int:
         """An outcome is said of a delivery: 1 if so."""
+        found: Performative = self.found
         if found.state <= RECEIVED:
             return 0
         if found.transaction:
@@ -1252,9 +1162,9 @@ class Amqp10Tracker:
             return 0
         said.state = found.state
         said.outcome = found.outcome or ACCEPTED
-        said.side = frames.sender.values[row]
-        said.number = frames.packet_number.values[row]
-        said.ts_ns = frames.ts_ns.values[row]
+        said.side = self.side
+        said.number = self.number
+        said.ts_ns = self.ts_ns
         said.losses = channel.losses
         said.condition, said.description = found.condition, found.description
         if said.description is not None:
@@ -1263,17 +1173,9 @@ class Amqp10Tracker:
         return 1
 
     @cython.cfunc
-    def _settle(
-        self,
-        one: Amqp10Session,
-        entry: PendingMessage,
-        frames: FrameRows,
-        row: cython.longlong,
-        side: cython.int,
-        found: Performative,
-        sure: cython.bint,
-    ) -> None:
+    def _settle(self, one: Amqp10Session, entry: PendingMessage, sure: cython.bint) -> None:
         """A delivery is settled by a side, `sure`ly so."""
+        side: cython.int = self.side
         sender: cython.int = 0 if entry.kind == PUBLISH else 1
         link: Link = link_of(entry)
         said: DeliveryState = delivery_state_of(entry)
@@ -1281,20 +1183,20 @@ class Amqp10Tracker:
         if sender == 1 and side == 0:
             times = channel.own_times()
             times.acks += 1
-            times.last_ack_ns = frames.ts_ns.values[row]
-        self._let_go(one, entry, sender, frames.ts_ns.values[row])
+            times.last_ack_ns = self.ts_ns
+        self._let_go(one, entry, sender, self.ts_ns)
         if not sure:
             if said is not None:
                 said.clear()
                 said.settled = True
-            self.settler._close_row(entry, -1)
+            self.settler.leave(entry, -1)
             return
         if said is None:
             said = self.scratch
             if not said.settled:
                 said.clear()
         if said is not self.scratch or not said.settled:
-            if not self._say(channel, said, found, frames, row):
+            if not self._say(channel, said):
                 if not self._is_sure(channel, said.losses):
                     said.clear()
             said.settled = True
@@ -1302,16 +1204,16 @@ class Amqp10Tracker:
         default: str = None if said.state or link is None else link.default_outcome
         if default is not None and default in _STATES and self._is_sure(channel, entry.losses):
             said.state = said.outcome = _STATES.index(default)
-            said.number = frames.packet_number.values[row]
-            said.ts_ns = frames.ts_ns.values[row]
+            said.number = self.number
+            said.ts_ns = self.ts_ns
         if said.state:
             self._decide(entry, said)
         else:
             self._write(entry, said)
-            self.settler._close_row(entry, -1)
+            self.settler.leave(entry, -1)
         if said is self.scratch:
             if entry.rows is None:
-                entry.route = (said,)  # until the row is there
+                entry.route = (said,)  # until the self.row is there
                 self.scratch = DeliveryState()
             elif default is not None:
                 said.settled = False
@@ -1334,18 +1236,18 @@ class Amqp10Tracker:
                 means = DISCARDED
             elif outcome == RELEASED or outcome == MODIFIED:
                 means = REQUEUED
-            return settler._conclude(channel, entry, means, number, ts_ns)
+            return settler.conclude(channel, entry, answer_of(means, number, ts_ns))
         if self.emitter is not None and outcome != ACCEPTED:
             facts = {"of": transferred_of(entry, said)}
             self.emitter.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == RELEASED or outcome == MODIFIED:
             times = channel.own_times()
             times.returned += 1
-            return settler.settle(entry, RETURNED, number, ts_ns)
+            return settler.settle(entry, answer_of(RETURNED, number, ts_ns))
         settler.outstanding += 1  # which is counted out by it
         channel.unconfirmed += 1
         means = REJECTED_OUTCOME if outcome == REJECTED else CONFIRMED
-        return settler._confirm(channel, entry, means, number, ts_ns)
+        return settler.confirm_one(channel, entry, answer_of(means, number, ts_ns))
 
     def _count_outcome(self, link: Link, outcome: cython.int) -> cython.int:
         """A delivery of a link has its outcome."""

@@ -1,4 +1,5 @@
 # Written by `python -m tests.house.declarations`.
+from amqpsniff.session.entities cimport Session
 
 cpdef list quantile_places(long long[::1] counts, object fractions)
 
@@ -15,6 +16,11 @@ cdef class LatencyHistogram:
     cdef public int[::1] now
     cdef public int[::1] before
     cpdef int add(self, long long time_ns) except? -1
+
+cdef class RecentLatencies:
+    cdef public LatencyHistogram confirms
+    cdef public LatencyHistogram acks
+    cdef int add(self, Session session, int outcome, long long time_ns) except? -1
 
 cdef class Rate:
     cdef public long long messages

@@ -8,10 +8,13 @@ from math import log2
 
 import cython
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import ACKED, CONFIRMED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from amqpsniff.session.entities import Session
 
 
 MAX_NAMES = 20_000
@@ -316,6 +319,40 @@ class LatencyHistogram:
             both[place] = self.now[place] + self.before[place]
         places = quantile_places(counts, fractions)
         return [None if one is None else _delay_at(one) for one in places]
+
+
+@cython.cclass
+class RecentLatencies:
+    """Recent times of confirms and acknowledgements (live runs); each session has its own too."""
+
+    confirms: LatencyHistogram
+    acks: LatencyHistogram
+
+    def __init__(self) -> None:
+        self.confirms = LatencyHistogram()
+        self.acks = LatencyHistogram()
+
+    def add(self, session: Session, outcome: cython.int, time_ns: cython.longlong) -> cython.int:
+        """Count the time of an outcome with its connection; those that are neither are left out."""
+        delays: LatencyHistogram = None
+        if outcome == CONFIRMED:
+            self.confirms.add(time_ns)
+            if session.confirms is None:
+                session.confirms = LatencyHistogram()
+            delays = session.confirms
+        elif outcome == ACKED:
+            self.acks.add(time_ns)
+            if session.acks is None:
+                session.acks = LatencyHistogram()
+            delays = session.acks
+        if delays is not None:
+            delays.add(time_ns)
+        return 0
+
+    def rotate(self) -> None:
+        """Begin to forget; sessions are turned by themselves."""
+        self.confirms.rotate()
+        self.acks.rotate()
 
 
 def _delay_at(place: Any) -> Any:

@@ -578,12 +578,11 @@ class Channel(Closeable):
     frames may be missing, or more waited than is remembered, so that the number of those that wait
     is not known. `missed_tags`: those of deliveries that are missing, as their neighbours show,
     None for none. `refusals_lost`: the broker may have refused one unseen. `tentative`:
-    acknowledgements that take effect unless the broker refuses them, as
-    tuples (entry, 0, outcome, packet number, ts_ns), each behind the one that it may refuse: (None,
-    tag, 0, -1, ts_ns). None without any. `broker_discards`: a side has closed it, so the broker
-    discards what the client sends. `unfinished`: the last content that was not whole, as (side,
-    packet, time, bytes of the body captured, its size). `amqp10`: the `Amqp10Session` that it
-    stands for, else None.
+    acknowledgements that take effect unless the broker refuses them, as tuples (entry, `Answer`),
+    each behind the one that it may refuse: (None, `Answer`). None without any. `broker_discards`: a
+    side has closed it, so the broker discards what the client sends. `unfinished`: the last content
+    that was not whole, as (side, packet, time, bytes of the body captured, its size). `amqp10`: the
+    `Amqp10Session` that it stands for, else None.
     """
 
     number: cython.int

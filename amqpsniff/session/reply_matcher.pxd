@@ -6,9 +6,9 @@ from amqpsniff.session.method_frame cimport Request
 from amqpsniff.session.settling cimport Settler
 
 @cython.no_gc
-cdef class Answers:
+cdef class ReplyTimes:
     cdef public str name
-    cdef public Answers before
+    cdef public ReplyTimes before
     cdef public long long count
     cdef public long long took_ns
     cdef public long long longest_ns
@@ -17,7 +17,7 @@ cdef class Answers:
 
 @cython.no_gc
 cdef class Waited:
-    cdef public Answers latest
+    cdef public ReplyTimes latest
     cdef public long long number
     cdef public long long ts_ns
     cdef public long long count
@@ -27,13 +27,8 @@ cdef long long note_answer(dict memory, str name, Request request, long long now
 
 cdef class ReplyMatcher:
     cdef public long long most
-    cdef public int count
     cdef public Settler settler
-    cdef public const unsigned char[::1] closes
-    cdef public const unsigned char[::1] replies
-    cdef public list names
     cdef public dict histograms
-    cdef public object scope
     cdef int ask(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, object subject) except? -1
     cdef Request reply(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side)
     cdef bint _came(self, Session session, ChannelSlot slot, Request request, long long before) except? -1

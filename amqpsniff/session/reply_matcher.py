@@ -26,25 +26,30 @@ _NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: 
 
 
 _MAX_EARLY = cython.declare(cython.int, 16)
+_METHODS = cython.declare(cython.int, len(method_flags.NAMES))
+# Dialects may have methods of one name.
+_NAMES = cython.declare(list, method_flags.NAMES)
+_CLOSES = cython.declare(bytes, method_flags.CLOSES)
+_REPLIES = cython.declare(bytes, method_flags.REPLIES)
 
 
 @cython.no_gc
 @cython.cclass
-class Answers:
+class ReplyTimes:
     """Times that answers to one method took. `number` and `ts_ns` are of the slowest request.
 
     `before`: those of the method that was answered first before it, or None.
     """
 
     name: str
-    before: Answers
+    before: ReplyTimes
     count: cython.longlong
     took_ns: cython.longlong
     longest_ns: cython.longlong
     number: cython.longlong
     ts_ns: cython.longlong
 
-    def __init__(self, name: str, before: Answers | None) -> None:
+    def __init__(self, name: str, before: ReplyTimes | None) -> None:
         self.name, self.before = name, before
         self.count = self.took_ns = self.number = 0
         self.longest_ns = -1
@@ -58,7 +63,7 @@ class Waited:
     `ts_ns` are of the first request; `latest` is of the method that was answered first last.
     """
 
-    latest: Answers
+    latest: ReplyTimes
 
     number: cython.longlong
     ts_ns: cython.longlong
@@ -71,9 +76,9 @@ class Waited:
         self.count = self.waited_ns = self.until_ns = 0
         self.latest = None
 
-    def by_method(self) -> dict[str, Answers]:
+    def by_method(self) -> dict[str, ReplyTimes]:
         """The answers by method, in the order in which each was answered first."""
-        answers: Answers = self.latest
+        answers: ReplyTimes = self.latest
         found: list[Any] = []
         while answers is not None:
             found.append((answers.name, answers))
@@ -89,11 +94,11 @@ def note_answer(
     waited: Waited = memory.get("waited")
     if waited is None:
         waited = memory["waited"] = Waited(request)
-    answers: Answers = waited.latest
+    answers: ReplyTimes = waited.latest
     while answers is not None and answers.name != name:
         answers = answers.before
     if answers is None:
-        answers = waited.latest = Answers(name, waited.latest)
+        answers = waited.latest = ReplyTimes(name, waited.latest)
     answers.count += 1
     answers.took_ns += took
     if took > answers.longest_ns:
@@ -144,34 +149,21 @@ class ReplyMatcher:
     ts_ns, losses of that side until then), and what came first is told by packets.
 
     Args:
-        settler: Counts what was not remembered because of a limit.
-
-    Attributes:
-        scope: The `Census` whose part of the traffic is counted, None for all.
+        limits: How much is remembered.
+        settler: Counts what was not remembered because of a limit; has the part of the traffic that
+            is counted.
+        measures: Times of replies are kept: a `counts.Histogram` for each request by name.
     """
 
     most: cython.longlong
-    count: cython.int
 
     settler: Settler
-    closes: cython.const[cython.uchar][::1]
-    replies: cython.const[cython.uchar][::1]
-    names: list[Any]
     histograms: dict[Any, Any]
-    scope: Any
 
-    def __init__(self, limits: Any, settler: Any) -> None:
+    def __init__(self, limits: Any, settler: Any, measures: bool) -> None:
         self.most = limits.requests
         self.settler = settler
-        self.closes = method_flags.CLOSES
-        self.replies = method_flags.REPLIES
-        self.names = method_flags.NAMES  # dialects may have methods of one name
-        self.count = len(self.names)
-        self.histograms = self.scope = None
-
-    def measure(self) -> None:
-        """Keep the times of replies from now on: a `counts.Histogram` for each request by name."""
-        self.histograms = {}
+        self.histograms = {} if measures else None
 
     def ask(
         self,
@@ -190,7 +182,7 @@ class ReplyMatcher:
             return 0
         if before < _losses(session, 1 - side):
             return 0  # its reply may be among what is missing
-        if (slot.no_reply_expected | session.no_reply_expected) & (1 << side) and not self.closes[
+        if (slot.no_reply_expected | session.no_reply_expected) & (1 << side) and not _CLOSES[
             method
         ]:
             return 0
@@ -222,7 +214,7 @@ class ReplyMatcher:
             request = slot.requests[place]
             if (
                 request.side != side
-                and self.replies[request.method * self.count + method]
+                and _REPLIES[request.method * _METHODS + method]
                 and not (number < request.number and ts_ns <= request.ts_ns)
             ):
                 break
@@ -249,7 +241,7 @@ class ReplyMatcher:
         ]
         slot.early_replies = kept
         for place, (reply, by, number, ts_ns, losses) in enumerate(kept):
-            if by != request.side and self.replies[request.method * self.count + reply]:
+            if by != request.side and _REPLIES[request.method * _METHODS + reply]:
                 del kept[place]
                 if losses <= before:
                     self._answer(session, slot, request, number, ts_ns)
@@ -268,10 +260,10 @@ class ReplyMatcher:
         rows: FrameRows = request.rows
         took: cython.longlong = elapsed(request.ts_ns, ts_ns)
         counts: cython.bint = True
-        if self.scope is not None:
-            counts = self.scope.includes(session.connection, slot.number, request.ts_ns)
+        if self.settler.scope is not None:
+            counts = self.settler.scope.includes(session.connection, slot.number, request.ts_ns)
         if self.histograms is not None and took != NULL and counts:
-            name = self.names[request.method]
+            name = _NAMES[request.method]
             histogram: Histogram = self.histograms.get(name)
             if histogram is None:
                 histogram = self.histograms[name] = Histogram()

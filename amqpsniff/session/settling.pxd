@@ -1,9 +1,18 @@
 # Written by `python -m tests.house.declarations`.
 cimport cython
 from amqpsniff.decode.rows cimport MessageRows
-from amqpsniff.session.counts cimport Histogram
+from amqpsniff.session.counts cimport Histogram, RecentLatencies
 from amqpsniff.session.entities cimport Channel, PendingMessage
-from amqpsniff.session.recent_latencies cimport RecentLatencies
+
+@cython.final
+@cython.freelist(16)
+cdef class Answer:
+    cdef public long long tag
+    cdef public bint multiple
+    cdef public int outcome
+    cdef public long long number
+    cdef public long long ts_ns
+cdef Answer answer_of(int outcome, long long number, long long ts_ns, long long tag=*, bint multiple=*)
 
 @cython.final
 cdef class Settler:
@@ -22,11 +31,11 @@ cdef class Settler:
     cdef public RecentLatencies recent_latencies
     cdef public long long[::1] ended
     cpdef int limit_reached(self, str name) except? -1
-    cdef int settle(self, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int settle(self, PendingMessage entry, Answer answer) except? -1
     cdef bint counts(self, PendingMessage entry) except? -1
     cdef int _write(self, PendingMessage entry) except? -1
     cdef int _freeze_row(self, PendingMessage entry) except? -1
-    cdef int _close_row(self, PendingMessage entry, int outcome) except? -1
+    cdef int leave(self, PendingMessage entry, int outcome) except? -1
     cdef int attach(self, PendingMessage entry, MessageRows rows, long long row) except? -1
     cdef int publish(self, Channel channel, PendingMessage entry) except? -1
     cdef int publish_unnumbered(self, Channel channel, PendingMessage entry, bint late) except? -1
@@ -35,27 +44,27 @@ cdef class Settler:
     cdef int _wait(self, Channel channel, PendingMessage entry) except? -1
     cdef int expect_return(self, Channel channel, PendingMessage entry) except? -1
     cdef int _give_up(self, PendingMessage entry) except? -1
-    cdef int confirm(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
-    cdef int _estimate(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
-    cdef int _count_confirm(self, Channel channel, long long publish_number, long long publish_ns, long long took, long long number, long long ts_ns) except? -1
-    cdef int _confirm(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int confirm(self, Channel channel, Answer answer, long long until) except? -1
+    cdef int _estimate(self, Channel channel, Answer answer) except? -1
+    cdef int _count_confirm(self, Channel channel, long long publish_number, long long publish_ns, long long took, Answer answer) except? -1
+    cdef int confirm_one(self, Channel channel, PendingMessage entry, Answer answer) except? -1
     cdef int confirm_in_part(self, Channel channel, long long tag) except? -1
-    cdef int acknowledge(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
+    cdef int acknowledge(self, Channel channel, Answer answer, long long until) except? -1
     cdef int _note_pause(self, Channel channel, PendingMessage entry, long long quiet) except? -1
-    cdef int _expect_refusal(self, Channel channel, long long tag, long long ts_ns) except? -1
-    cdef int _settle_tentatively(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _expect_refusal(self, Channel channel, Answer answer) except? -1
     cpdef int accept_until(self, Channel channel, long long ts_ns) except? -1
     cpdef int accept_all(self, Channel channel) except? -1
     cdef int _accept_next(self, Channel channel) except? -1
     cpdef int refuse(self, Channel channel, long long tag) except? -1
-    cdef int _count_unsettled(self, Channel channel, PendingMessage entry) except? -1
+    cdef int count_unsettled(self, Channel channel, PendingMessage entry) except? -1
     cpdef int give_up_tentative(self, Channel channel, long long ts_ns) except? -1
     cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
     cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
-    cdef int _acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
-    cdef int _count_settled(self, Channel channel, PendingMessage entry) except? -1
-    cdef int _finally_acknowledge(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
-    cdef int _conclude(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
+    cdef int _acknowledge(self, Channel channel, PendingMessage entry, Answer answer) except? -1
+    cdef int _settle_delivery(self, Channel channel, PendingMessage entry, Answer answer) except? -1
+    cdef int count_settled(self, Channel channel, PendingMessage entry) except? -1
+    cdef int _take_effect(self, Channel channel, PendingMessage entry, Answer answer) except? -1
+    cdef int conclude(self, Channel channel, PendingMessage entry, Answer answer) except? -1
     cpdef int recover(self, Channel channel, long long until, long long number, long long ts_ns) except? -1
     cpdef int commit(self, Channel channel, list noted, long long number, long long ts_ns) except? -1
     cpdef int roll_back(self, Channel channel) except? -1
@@ -64,6 +73,7 @@ cdef class Settler:
     cpdef int select(self, Channel channel) except? -1
     cpdef int committed(self, Channel channel, long long number) except? -1
     cdef int _be_done(self, PendingMessage entry) except? -1
+    cdef int _discard_returnable(self, PendingMessage entry) except? -1
     cpdef int finish(self, Channel channel) except? -1
     cdef int _leave_open(self, PendingMessage entry) except? -1
     cdef int _open_end(self, PendingMessage entry) except? -2

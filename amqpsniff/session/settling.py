@@ -24,20 +24,13 @@ from cython.cimports.amqpsniff.session.codes import (
     UNCONFIRMED,
     UNSETTLED,
 )
-from cython.cimports.amqpsniff.session.counts import Histogram
+from cython.cimports.amqpsniff.session.counts import Histogram, RecentLatencies
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     Consumer,
     Ledger,
     MessageTimes,
     PendingMessage,
-)
-from cython.cimports.amqpsniff.session.mandatory_publishes import (
-    add_returnable,
-    all_returnable,
-    discard_returnable,
-    find_returned,
-    index_by_mark,
 )
 from cython.cimports.amqpsniff.session.midstream_confirms import MidstreamConfirms
 from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS, PAUSED_ACKS_NS
@@ -49,8 +42,6 @@ from amqpsniff.session.midstream_confirms import FEW_PLACES, MAX_ALL_PLACES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from amqpsniff.session.recent_latencies import RecentLatencies
 
 _BY_PLACE = attrgetter("packet_number", "number")
 _MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
@@ -69,16 +60,54 @@ that ended soon."""
 
 
 @cython.final
+@cython.freelist(16)
+@cython.cclass
+class Answer:
+    """What became of messages, by a method in packet `number`: of the one with the `tag`, or of all
+    up to it with `multiple`. `outcome` is a code of `OUTCOMES`, -1 where it may be another's.
+    """
+
+    tag: cython.longlong
+    multiple: cython.bint
+    outcome: cython.int
+    number: cython.longlong
+    ts_ns: cython.longlong
+
+
+@cython.cfunc
+def answer_of(
+    outcome: cython.int,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+    tag: cython.longlong = 0,
+    multiple: cython.bint = False,
+) -> Answer:
+    """The answer of a method in packet `number`."""
+    answer: Answer = Answer.__new__(Answer)
+    answer.tag, answer.multiple = tag, multiple
+    answer.outcome, answer.number, answer.ts_ns = outcome, number, ts_ns
+    return answer
+
+
+_UNSURE = cython.declare(Answer, answer_of(_UNKNOWN, -1, NULL))
+"""The answer to a message that may have had another one, which is missing."""
+
+
+@cython.final
 @cython.cclass
 class Settler:
     """Outcomes of messages: finds those that a confirm, return or acknowledgement is about.
 
-    `hits` counts, by name of the limit, what was not remembered because of one. `emitter`, when
-    there is one, is told of what rules want to know. `ended` counts messages by outcome,
-    `histograms` their times, once `measure` was called, and `bounds` those to confirms of channels
-    from before the capture, which are lower bounds; `recent_latencies`, where it was set, has the
-    latest times. `scope`: the `Census` whose part of the traffic is counted, None for all.
-    `estimates`: somebody asks for such bounds; `more_places` counts what they need.
+    `hits` counts, by name of the limit, what was not remembered because of one. `ended` counts
+    messages by outcome, `histograms` their times, where there is a `census`, and `bounds` those to
+    confirms of channels from before the capture, which are lower bounds; `recent_latencies` of a
+    live census has the latest times. `scope`: the census whose part of the traffic is counted, None
+    for all. `estimates`: somebody asks for such bounds; `more_places` counts what they need.
+
+    Args:
+        limits: How much is remembered.
+        emitter: Is told of what rules want to know; None without rules.
+        census: Counts what happens; None without one.
     """
 
     unanswered: Any
@@ -97,18 +126,23 @@ class Settler:
     recent_latencies: RecentLatencies
     ended: cython.longlong[::1]
 
-    def __init__(self, limits: Any) -> None:
+    def __init__(self, limits: Any, emitter: Any, census: Any) -> None:
         self.most = limits.outstanding
         self.max_disorder = limits.disorder
         self.max_returnable = limits.returnable
         self.outstanding = 0
         self.unanswered: Any = deque()
         self.hits = {}
-        self.emitter = None
-        self.histograms = self.bounds = self.scope = None
-        self.estimates = False
+        self.emitter = emitter
+        self.histograms = self.bounds = self.scope = self.recent_latencies = None
+        if census is not None:
+            self.histograms = [Histogram() for _ in OUTCOMES]
+            self.bounds = Histogram()
+            self.recent_latencies = census.lately
+            if census.is_of_part:
+                self.scope = census
+        self.estimates = emitter is not None or census is not None
         self.more_places = 0
-        self.recent_latencies = None
         self.ended = array("q", bytes(8 * len(OUTCOMES)))
 
     @cython.ccall
@@ -118,37 +152,24 @@ class Settler:
         self.hits[name] = self.hits.get(name, 0) + 1
         return 0
 
-    def measure(self) -> None:
-        """Keep the times of outcomes from now on, as a `counts.Histogram` each."""
-        self.histograms = [Histogram() for _ in OUTCOMES]
-        self.bounds = Histogram()
-        self.estimates = True
-
     def endings(self) -> Any:
         """Number of messages with each of `OUTCOMES`, as a list."""
         return [self.ended[outcome] for outcome in range(len(OUTCOMES))]
 
-    def settle(
-        self,
-        entry: PendingMessage,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
-        """An entry has its outcome, by a packet at a time."""
-        entry.outcome = outcome
-        entry.outcome_number = number
-        entry.outcome_ns = ts_ns
+    def settle(self, entry: PendingMessage, answer: Answer) -> cython.int:
+        """An entry has its outcome."""
+        entry.outcome = answer.outcome
+        entry.outcome_number = answer.number
+        entry.outcome_ns = answer.ts_ns
         counts: cython.bint = self.counts(entry)
-        self.ended[outcome] += counts
-        if entry.may_return:
-            self.outstanding -= discard_returnable(entry)
-        took: cython.longlong = elapsed(entry.ts_ns, ts_ns)
+        self.ended[entry.outcome] += counts
+        self._discard_returnable(entry)
+        took: cython.longlong = elapsed(entry.ts_ns, entry.outcome_ns)
         if self.histograms is not None and took != NULL and counts:
-            histogram: Histogram = self.histograms[outcome]
+            histogram: Histogram = self.histograms[entry.outcome]
             histogram.add(took)
             if self.recent_latencies is not None:
-                self.recent_latencies.add(entry.channel.session, outcome, took)
+                self.recent_latencies.add(entry.channel.session, entry.outcome, took)
         if entry.rows is not None:
             self._write(entry)
             self._freeze_row(entry)
@@ -178,7 +199,7 @@ class Settler:
             entry.rows.settle(entry.row)
         return 0
 
-    def _close_row(self, entry: PendingMessage, outcome: cython.int) -> cython.int:
+    def leave(self, entry: PendingMessage, outcome: cython.int) -> cython.int:
         """An entry will not be settled: `outcome` says so, -1 for null."""
         if entry.outcome >= 0 or entry.ended:
             return 0
@@ -204,7 +225,7 @@ class Settler:
         entry.open_row = True
         rows.wait(row)
         if entry.may_return:
-            index_by_mark(entry)
+            _tell_apart(entry)
         return 0
 
     # entries begin
@@ -271,10 +292,9 @@ class Settler:
                 channel.deliveries = Ledger()
             before = channel.deliveries.add(entry)
         if before is not None:
-            self.outstanding -= 1
-            self._count_settled(channel, before)
-            self._close_row(before, self._open_end(before))
-        self._count_unsettled(channel, entry)
+            self.count_settled(channel, before)
+            self._leave_open(before)
+        self.count_unsettled(channel, entry)
         if entry.wants and channel.unsettled == 1 and channel.times.last_ack_ns != NULL:
             self._wait(channel, entry)
         return 0
@@ -298,7 +318,7 @@ class Settler:
             return self.limit_reached("outstanding")
         self.outstanding += 1
         entry.losses = channel.losses
-        self.outstanding -= add_returnable(entry, self.unanswered)
+        self.outstanding -= _add_returnable(entry, self.unanswered)
         if len(self.unanswered) > self.max_returnable:
             self._give_up(self.unanswered.popleft())
         return 0
@@ -306,67 +326,48 @@ class Settler:
     def _give_up(self, entry: PendingMessage) -> cython.int:
         """A publish was not returned for long: it is done, or only waits for its confirm."""
         if entry.number <= 0:
-            self._be_done(entry)
-        elif entry.may_return:
-            self.outstanding -= discard_returnable(entry)
-        return 0
+            return self._be_done(entry)
+        return self._discard_returnable(entry)
 
     # entries end
 
-    def confirm(
-        self,
-        channel: Channel,
-        tag: cython.longlong,
-        multiple: cython.bint,
-        until: cython.longlong,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def confirm(self, channel: Channel, answer: Answer, until: cython.longlong) -> cython.int:
         """The broker's ack or nack; a `multiple` one answers all `until` a number, or -1."""
         entry: PendingMessage
+        tag: cython.longlong = answer.tag
+        multiple: cython.bint = answer.multiple
         if channel.numbering and tag >= channel.next_number:
             channel.session.has_loss = True  # its publish was captured later, or not at all
         if not channel.numbering and (tag >= channel.next_number or (multiple and tag == 0)):
             times: MessageTimes = channel.own_times()
-            times.unknown_confirm_number = number
+            times.unknown_confirm_number = answer.number
         if channel.midstream_confirms is not None and not channel.numbered:
-            return self._estimate(channel, tag, multiple, outcome, number, ts_ns)
+            return self._estimate(channel, answer)
         if multiple:
             doubt: cython.longlong = max(
                 channel.times.maybe_confirmed_to, channel.publish_before_loss
             )
             for entry in channel.publishes.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
-                self._confirm(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
+                self.confirm_one(channel, entry, answer if sure else _UNSURE)
             return 0
         entry = channel.publishes.pop(tag)
-        if entry is not None:
-            self._confirm(channel, entry, outcome, number, ts_ns)
-        return 0
+        return 0 if entry is None else self.confirm_one(channel, entry, answer)
 
-    def _estimate(
-        self,
-        channel: Channel,
-        tag: cython.longlong,
-        multiple: cython.bint,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _estimate(self, channel: Channel, answer: Answer) -> cython.int:
         """The broker's ack or nack on a channel from before the capture: the least times."""
         confirms: MidstreamConfirms = channel.midstream_confirms
         times: MessageTimes = channel.own_times()
-        answered: cython.longlong = confirms.confirm(tag, multiple)
-        if answered < 0 or outcome != CONFIRMED:
+        answered: cython.longlong = confirms.confirm(answer.tag, answer.multiple)
+        if answered < 0 or answer.outcome != CONFIRMED:
             return 0
-        while answered <= tag:
+        while answered <= answer.tag:
             place: cython.longlong = confirms.place(answered)
             publish_ns: cython.longlong = confirms.sent[place + 1]
-            took: cython.longlong = elapsed(publish_ns, ts_ns)
+            took: cython.longlong = elapsed(publish_ns, answer.ts_ns)
             if took != NULL:
                 times.bounds += 1
-                self._count_confirm(channel, confirms.sent[place], publish_ns, took, number, ts_ns)
+                self._count_confirm(channel, confirms.sent[place], publish_ns, took, answer)
                 if self.bounds is not None:
                     self.bounds.add(took)
                 if self.recent_latencies is not None:
@@ -380,10 +381,9 @@ class Settler:
         publish_number: cython.longlong,
         publish_ns: cython.longlong,
         took: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
+        answer: Answer,
     ) -> cython.int:
-        """Count the time from a publish to its confirm in packet `number`."""
+        """Count the time from a publish to its confirm."""
         times: MessageTimes = channel.own_times()
         times.confirm_ns += took
         if took > times.confirm_ns_max:
@@ -391,38 +391,33 @@ class Settler:
             times.slow_confirm_number = publish_number
             times.slow_confirm_ns = publish_ns
         if took >= LATE_CONFIRM_NS and self.emitter is not None:
-            self.emitter.emit("confirmed-late", channel, number, ts_ns, {"since_ns": publish_ns})
+            facts = {"since_ns": publish_ns}
+            self.emitter.emit("confirmed-late", channel, answer.number, answer.ts_ns, facts)
         return 0
 
-    def _confirm(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def confirm_one(self, channel: Channel, entry: PendingMessage, answer: Answer) -> cython.int:
+        """A publish is confirmed or rejected, or nobody knows which."""
         self.outstanding -= 1
         if entry.outcome >= 0:
             return 0
         channel.unconfirmed -= 1
         if entry.ended:
             return 0
-        if outcome == _UNKNOWN or (
+        if answer.outcome == _UNKNOWN or (
             entry.number <= channel.times.maybe_returned_to and entry.may_return
         ):
             return self._be_done(entry)
-        took: cython.longlong = max(elapsed(entry.ts_ns, ts_ns), 0)
-        if outcome == CONFIRMED:
-            times: MessageTimes = channel.own_times()
+        times: MessageTimes = channel.own_times()
+        if answer.outcome == CONFIRMED:
             times.confirmed += 1
-            self._count_confirm(channel, entry.packet_number, entry.ts_ns, took, number, ts_ns)
+            took: cython.longlong = max(elapsed(entry.ts_ns, answer.ts_ns), 0)
+            self._count_confirm(channel, entry.packet_number, entry.ts_ns, took, answer)
         else:
-            times = channel.own_times()
             times.rejected += 1
             if self.emitter is not None:
-                self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
-        return self.settle(entry, outcome, number, ts_ns)
+                facts = {"entry": entry}
+                self.emitter.emit("rejected", channel, answer.number, answer.ts_ns, facts)
+        return self.settle(entry, answer)
 
     def confirm_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """The broker's ack or nack, of which not all was captured."""
@@ -434,16 +429,7 @@ class Settler:
         times.maybe_confirmed_to = max(times.maybe_confirmed_to, tag if tag > 0 else last)
         return 0
 
-    def acknowledge(
-        self,
-        channel: Channel,
-        tag: cython.longlong,
-        multiple: cython.bint,
-        until: cython.longlong,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def acknowledge(self, channel: Channel, answer: Answer, until: cython.longlong) -> cython.int:
         """A client's ack, nack or reject; `until` as of `confirm`.
 
         A broker that does not know the tag refuses it and closes the channel: RabbitMQ does so
@@ -452,23 +438,25 @@ class Settler:
         refused, and what follows it, is tentative until then.
         """
         entry: PendingMessage
+        tag: cython.longlong = answer.tag
+        ts_ns: cython.longlong = answer.ts_ns
         times: MessageTimes = channel.own_times()
         quiet: cython.longlong = elapsed(max(times.last_ack_ns, times.last_delivery_ns), ts_ns)
         times.acks += 1
         times.last_ack_ns = ts_ns
         if channel.tentative is not None:
             self.accept_until(channel, ts_ns)
-        if multiple:
+        if answer.multiple:
             times.multiple_acks += 1
             known: cython.bint = tag == 0 or channel.deliveries.find(tag) is not None
             if channel.missed_tags is not None and _take_missed(channel, tag, True):
                 known = True
             if not known or 0 < tag <= channel.tag_before_loss:
-                self._expect_refusal(channel, tag, ts_ns)
+                self._expect_refusal(channel, answer)
             doubt: cython.longlong = max(channel.maybe_settled_to, channel.tag_before_loss)
             for entry in channel.deliveries.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
-                self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
+                self._acknowledge(channel, entry, answer if sure else _UNSURE)
             if known:
                 return 0
         else:
@@ -479,16 +467,16 @@ class Settler:
                 and _take_missed(channel, tag, False)
             )
             if (entry is None and not missed) or tag <= channel.tag_before_loss:
-                self._expect_refusal(channel, tag, ts_ns)
+                self._expect_refusal(channel, answer)
             if missed:
                 return 0
             if entry is not None:
                 if quiet >= PAUSED_ACKS_NS:
                     self._note_pause(channel, entry, quiet)
-                return self._acknowledge(channel, entry, outcome, number, ts_ns)
+                return self._acknowledge(channel, entry, answer)
         if self.emitter is not None:
-            facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
-            self.emitter.emit("tag-unknown", channel, number, ts_ns, facts)
+            facts = {"tag": tag, "multiple": answer.multiple, "outcome": answer.outcome}
+            self.emitter.emit("tag-unknown", channel, answer.number, ts_ns, facts)
         return 0
 
     def _note_pause(
@@ -511,10 +499,8 @@ class Settler:
 
     # acknowledgements that the broker may refuse
 
-    def _expect_refusal(
-        self, channel: Channel, tag: cython.longlong, ts_ns: cython.longlong
-    ) -> cython.int:
-        """The broker may refuse the acknowledgement of a tag: what follows is tentative."""
+    def _expect_refusal(self, channel: Channel, answer: Answer) -> cython.int:
+        """The broker may refuse an acknowledgement: what follows is tentative."""
         if channel.in_transaction:
             return 0  # nothing takes effect before the commit
         if self.outstanding >= self.most:
@@ -522,31 +508,18 @@ class Settler:
         if channel.tentative is None:
             channel.tentative = deque()
         self.outstanding += 1
-        channel.tentative.append((None, tag, 0, -1, ts_ns))
-        return 0
-
-    def _settle_tentatively(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
-        """An acknowledgement takes effect unless the broker refuses it or one before it."""
-        self._count_settled(channel, entry)
-        channel.tentative.append((entry, 0, outcome, number, ts_ns))
+        channel.tentative.append((None, answer))
         return 0
 
     @cython.ccall
     @cython.exceptval(-1)
     def accept_until(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
         """Tentative acknowledgements take effect that the broker did not refuse by a time."""
-        then: cython.longlong
+        answer: Answer
         while channel.tentative is not None and not channel.refusals_lost:
-            item = channel.tentative[0]
-            if item[0] is None:
-                then = item[4]
+            entry, answer = channel.tentative[0]
+            if entry is None:
+                then: cython.longlong = answer.ts_ns
                 if then == NULL or ts_ns == NULL or ts_ns - then <= _REFUSAL_NS:
                     return 0
             self._accept_next(channel)
@@ -565,24 +538,23 @@ class Settler:
     def _accept_next(self, channel: Channel) -> cython.int:
         """The first of the tentative acknowledgements takes effect."""
         entry: PendingMessage
-        item: tuple[Any, ...] = channel.tentative.popleft()
+        answer: Answer
+        entry, answer = channel.tentative.popleft()
         self.outstanding -= 1
         if not channel.tentative:
             channel.tentative = None
-        entry = item[0]
-        if entry is not None:
-            self._conclude(channel, entry, item[2], item[3], item[4])
-        return 0
+        return 0 if entry is None else self.conclude(channel, entry, answer)
 
     @cython.ccall
     @cython.exceptval(-1)
     def refuse(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """The broker refused the acknowledgement of a tag, -1 for any, and so all after it."""
         entry: PendingMessage
+        answer: Answer
         refused: cython.Py_ssize_t = -1
         place: cython.Py_ssize_t
-        for place, item in enumerate(channel.tentative):
-            if item[0] is None and (tag < 0 or item[1] == tag):
+        for place, (entry, answer) in enumerate(channel.tentative):
+            if entry is None and (tag < 0 or answer.tag == tag):
                 refused = place
                 break
         if refused < 0:
@@ -590,12 +562,11 @@ class Settler:
         for _ in range(refused):
             self._accept_next(channel)
         open_ones: list[Any] = list(channel.deliveries)
-        for item in channel.tentative:
-            entry = item[0]
+        for entry, _ in channel.tentative:
             if entry is None:
                 self.outstanding -= 1
             else:
-                self._count_unsettled(channel, entry)
+                self.count_unsettled(channel, entry)
                 open_ones.append(entry)
         channel.tentative = None
         channel.deliveries = Ledger()
@@ -603,7 +574,7 @@ class Settler:
             self._put_back(channel, entry)
         return 0
 
-    def _count_unsettled(self, channel: Channel, entry: PendingMessage) -> cython.int:
+    def count_unsettled(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery waits: it came, or the broker refused its acknowledgement."""
         if not entry.wants:
             return 0
@@ -625,23 +596,21 @@ class Settler:
         except acknowledgements of deliveries from before the capture.
         """
         entry: PendingMessage
-        tag: cython.longlong
+        answer: Answer
         self.accept_until(channel, ts_ns)
         channel.refusals_lost = False
         while channel.tentative is not None:
-            item = channel.tentative[0]
-            tag = item[1]
-            if item[0] is None and (channel.known or tag >= channel.times.first_tag >= 0):
+            entry, answer = channel.tentative[0]
+            if entry is None and (channel.known or answer.tag >= channel.times.first_tag >= 0):
                 break
             self._accept_next(channel)
         if channel.tentative is None:
             return 0
         channel.deliveries_uncertain = True
-        for item in channel.tentative:
+        for entry, _ in channel.tentative:
             self.outstanding -= 1
-            entry = item[0]
             if entry is not None:
-                self._conclude(channel, entry, _UNKNOWN, -1, NULL)
+                self.leave(entry, _UNKNOWN)
         channel.tentative = None
         return 0
 
@@ -659,26 +628,25 @@ class Settler:
     def refuse_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """A client's nack or reject of a delivery that may be requeued or discarded by it."""
         entry: PendingMessage = channel.deliveries.pop(tag)
-        if entry is not None:
-            self._finally_acknowledge(channel, entry, _UNKNOWN, -1, NULL)
-        return 0
+        return 0 if entry is None else self._take_effect(channel, entry, _UNSURE)
 
-    def _acknowledge(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _acknowledge(self, channel: Channel, entry: PendingMessage, answer: Answer) -> cython.int:
+        """A delivery is acknowledged: now, with its transaction, or if the broker allows it."""
         if channel.in_transaction:
-            channel.noted.append((entry, outcome))
+            channel.noted.append((entry, answer.outcome))
             return 0
-        if channel.tentative is not None:
-            return self._settle_tentatively(channel, entry, outcome, number, ts_ns)
-        return self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
+        return self._settle_delivery(channel, entry, answer)
 
-    def _count_settled(self, channel: Channel, entry: PendingMessage) -> cython.int:
+    def _settle_delivery(
+        self, channel: Channel, entry: PendingMessage, answer: Answer
+    ) -> cython.int:
+        """A delivery is settled, unless the broker refuses it or an acknowledgement before it."""
+        if channel.tentative is None:
+            return self._take_effect(channel, entry, answer)
+        channel.tentative.append((entry, answer))
+        return self.count_settled(channel, entry)
+
+    def count_settled(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery does not wait any longer."""
         if entry.wants:
             channel.unsettled -= 1
@@ -686,50 +654,36 @@ class Settler:
                 entry.consumer.unsettled -= 1
         return 0
 
-    def _finally_acknowledge(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _take_effect(self, channel: Channel, entry: PendingMessage, answer: Answer) -> cython.int:
         """A delivery is settled, outside a transaction or at its commit, perhaps unknown how."""
         self.outstanding -= 1
-        self._count_settled(channel, entry)
-        return self._conclude(channel, entry, outcome, number, ts_ns)
+        self.count_settled(channel, entry)
+        return self.conclude(channel, entry, answer)
 
-    def _conclude(
-        self,
-        channel: Channel,
-        entry: PendingMessage,
-        outcome: cython.int,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def conclude(self, channel: Channel, entry: PendingMessage, answer: Answer) -> cython.int:
         """A delivery that does not wait any longer has its outcome."""
+        outcome: cython.int = answer.outcome
         if outcome == _UNKNOWN:
-            return self._close_row(entry, _UNKNOWN)
-        self.settle(entry, outcome, number, ts_ns)
+            return self.leave(entry, _UNKNOWN)
+        self.settle(entry, answer)
+        times: MessageTimes = channel.own_times()
         if outcome == ACKED:
             channel.acknowledged += 1
-            took: cython.longlong = elapsed(entry.ts_ns, ts_ns)
+            took: cython.longlong = elapsed(entry.ts_ns, answer.ts_ns)
             if took != NULL:
-                times: MessageTimes = channel.own_times()
                 times.ack_ns += took
                 if took > times.ack_ns_max:
                     times.ack_ns_max = took
                     times.slow_ack_number = entry.packet_number
                     times.slow_ack_ns = entry.ts_ns
-        elif outcome == REQUEUED:
-            times = channel.own_times()
+            return 0
+        if outcome == REQUEUED:
             times.requeued += 1
         else:
-            times = channel.own_times()
             times.discarded += 1
-        if outcome != ACKED and self.emitter is not None:
+        if self.emitter is not None:
             event = "requeued" if outcome == REQUEUED else "discarded"
-            self.emitter.emit(event, channel, number, ts_ns, {"entry": entry})
+            self.emitter.emit(event, channel, answer.number, answer.ts_ns, {"entry": entry})
         return 0
 
     @cython.ccall
@@ -742,12 +696,10 @@ class Settler:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
+        answer: Answer = answer_of(REQUEUED, number, ts_ns)
         for entry in channel.deliveries.pop_until(until):
-            outcome: cython.int = REQUEUED if entry.number > channel.tag_before_loss else _UNKNOWN
-            if channel.tentative is not None:
-                self._settle_tentatively(channel, entry, outcome, number, ts_ns)
-            else:
-                self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
+            sure: cython.bint = entry.number > channel.tag_before_loss
+            self._settle_delivery(channel, entry, answer if sure else _UNSURE)
         return 0
 
     @cython.ccall
@@ -757,7 +709,7 @@ class Settler:
     ) -> cython.int:
         """What was noted in a transaction takes effect."""
         for entry, outcome in noted:
-            self._finally_acknowledge(channel, entry, outcome, number, ts_ns)
+            self._take_effect(channel, entry, answer_of(outcome, number, ts_ns))
         return 0
 
     @cython.ccall
@@ -774,9 +726,8 @@ class Settler:
         if channel.deliveries.find(entry.number) is None:
             channel.deliveries.add(entry)
             return 0
-        self.outstanding -= 1
-        self._count_settled(channel, entry)
-        return self._close_row(entry, self._open_end(entry))
+        self.count_settled(channel, entry)
+        return self._leave_open(entry)
 
     # returns
 
@@ -790,7 +741,7 @@ class Settler:
         if None in returned.route:
             return None  # it was cut
         entry: PendingMessage
-        candidates: list[Any] = find_returned(returned)
+        candidates: list[Any] = _find_returned(returned)
         channel: Channel = returned.channel
         if not candidates:
             return None
@@ -802,7 +753,7 @@ class Settler:
             return None
         if entry.wants:
             entry.channel.unconfirmed -= 1
-        self.settle(entry, RETURNED, returned.packet_number, returned.ts_ns)
+        self.settle(entry, answer_of(RETURNED, returned.packet_number, returned.ts_ns))
         return entry
 
     @cython.ccall
@@ -811,7 +762,7 @@ class Settler:
         """A channel's publishes are in transactions from now on."""
         channel.in_transaction = True
         channel.noted, channel.committing = [], []
-        channel.uncommitted = deque(all_returnable(channel.awaiting_return))
+        channel.uncommitted = deque(_all_returnable(channel.awaiting_return))
         return 0
 
     @cython.ccall
@@ -825,9 +776,18 @@ class Settler:
 
     def _be_done(self, entry: PendingMessage) -> cython.int:
         """A publish can no longer come back."""
-        self._close_row(entry, -1)
+        self.leave(entry, -1)
+        return self._discard_returnable(entry)
+
+    def _discard_returnable(self, entry: PendingMessage) -> cython.int:
+        """A publish is no longer among those that may come back."""
         if entry.may_return:
-            self.outstanding -= discard_returnable(entry)
+            entry.may_return = False
+            channel: Channel = entry.channel
+            if channel.by_fingerprint:
+                _trim(channel.by_fingerprint, (entry.route, entry.mark))
+                _trim(channel.by_fingerprint, (entry.route, entry.mark, entry.body_mark))
+            self.outstanding -= _trim(channel.awaiting_return, entry.route)
         return 0
 
     @cython.ccall
@@ -844,8 +804,8 @@ class Settler:
             self.more_places -= confirms.places - _FEW_PLACES
         for entry in channel.publishes.pop_until(-1):
             self.outstanding -= 1
-            self._close_row(entry, UNCONFIRMED if entry.number > doubt else -1)
-        for entry in all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
+            self.leave(entry, UNCONFIRMED if entry.number > doubt else -1)
+        for entry in _all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
             self._be_done(entry)
         channel.awaiting_return = channel.by_fingerprint = {}
         for entry in channel.deliveries.pop_until(-1):
@@ -858,7 +818,7 @@ class Settler:
             for noted in channel.committing:
                 for entry, _ in noted:
                     if unknown:
-                        self._close_row(entry, _UNKNOWN)
+                        self.leave(entry, _UNKNOWN)
                     self._leave_open(entry)
             channel.noted, channel.committing = [], []
         return 0
@@ -866,7 +826,7 @@ class Settler:
     def _leave_open(self, entry: PendingMessage) -> cython.int:
         """A delivery is no longer settled."""
         self.outstanding -= 1
-        return self._close_row(entry, self._open_end(entry))
+        return self.leave(entry, self._open_end(entry))
 
     @cython.exceptval(-2)
     def _open_end(self, entry: PendingMessage) -> cython.int:
@@ -894,3 +854,172 @@ def _take_missed(channel: Channel, tag: cython.longlong, multiple: cython.bint) 
     elif there:
         del tags[at]
     return there
+
+
+# Publishes that may come back are listed by route in `Channel.awaiting_return`. Where a route has
+# several, `Channel.by_fingerprint` lists them by route and mark too (the same for the same
+# properties and size), and by route, mark and body mark (the same for the same bytes of the body).
+# A mark of 0 or a body mark of `NULL` is unknown: then the publish may be any. A list is an entry
+# alone, for most keys have one, or a deque. What is answered is at the head of one only until it is
+# trimmed, and no key is there without an entry.
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
+    """Enter a publish that may come back; gives the number of answered ones that went."""
+    channel: Channel = entry.channel
+    entry.may_return = True
+    if channel.uncommitted is not None:
+        channel.uncommitted_start += _drop_answered(channel.uncommitted)
+        channel.uncommitted.append(entry)
+    _drop_answered(unanswered)
+    unanswered.append(entry)
+    before = channel.awaiting_return.get(entry.route)
+    if before is None:
+        if not channel.awaiting_return:
+            channel.awaiting_return = {}  # the one before may be shared
+        channel.awaiting_return[entry.route] = entry
+        return 0
+    dropped: cython.longlong = _append(channel.awaiting_return, entry.route, entry)
+    if type(before) is PendingMessage:
+        _index_by_mark(before)
+    return dropped
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _tell_apart(entry: PendingMessage) -> cython.int:
+    """A publish that may come back has its row; its mark tells it from others of its route."""
+    channel: Channel = entry.channel
+    if type(channel.awaiting_return.get(entry.route)) is not PendingMessage:
+        _index_by_mark(entry)
+    return 0
+
+
+@cython.cfunc
+def _index_by_mark(entry: PendingMessage) -> cython.int:
+    """Enter a publish by its mark, if it has one and still may come back."""
+    channel: Channel = entry.channel
+    if entry.may_return and entry.rows is not None:
+        if not channel.by_fingerprint:
+            channel.by_fingerprint = {}
+        _append(channel.by_fingerprint, (entry.route, entry.mark), entry)
+        _append(channel.by_fingerprint, (entry.route, entry.mark, entry.body_mark), entry)
+    return 0
+
+
+@cython.cfunc
+def _find_returned(returned: PendingMessage) -> list[Any]:
+    """The publishes that a return may mean, as a list: the only one, or the oldest of several
+    that are the same in all. Others that may differ are as many candidates; so are all that are
+    the same where the oldest may have been answered by what is missing, or by a confirm that may be
+    of any of them.
+    """
+    found: list[Any]
+    entry: PendingMessage
+    channel: Channel = returned.channel
+    route: tuple[Any, ...] = returned.route
+    listed = channel.awaiting_return.get(route)
+    if listed is None:
+        return []
+    if type(listed) is PendingMessage:
+        entry = listed
+        return [entry] if _may_be(entry, returned) else []
+    if returned.mark == 0:
+        return _open(listed)
+    found = _open(channel.by_fingerprint.get((route, 0)))
+    if returned.body_mark == NULL:
+        return found + _open(channel.by_fingerprint.get((route, returned.mark)))
+    found += _open(channel.by_fingerprint.get((route, returned.mark, NULL)))
+    same = channel.by_fingerprint.get((route, returned.mark, returned.body_mark))
+    if found:
+        return found + _open(same)
+    if same is None:
+        return []
+    if type(same) is not PendingMessage:
+        entry = same[0]
+        if entry.losses != channel.losses or _maybe_confirmed(entry):
+            return _open(same)
+        return [entry]
+    return [same]
+
+
+@cython.cfunc
+def _maybe_confirmed(entry: PendingMessage) -> cython.bint:
+    """True if a confirm may be of a publish, for its number is not known."""
+    last: cython.longlong = entry.channel.times.unknown_confirm_number
+    return entry.number < 0 and entry.packet_number < last
+
+
+@cython.cfunc
+def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:
+    """True if no known value of a publish and of a return differs."""
+    if entry.mark != returned.mark and entry.mark != 0 and returned.mark != 0:
+        return False
+    if entry.body_mark == NULL or returned.body_mark == NULL:
+        return True
+    return entry.body_mark == returned.body_mark
+
+
+@cython.cfunc
+def _open(listed: Any) -> list[Any]:
+    """The entries of a list that may come back, as a new list."""
+    if listed is None:
+        return []
+    if type(listed) is PendingMessage:
+        return [listed] if cython.cast(PendingMessage, listed).may_return else []
+    return [one for one in listed if cython.cast(PendingMessage, one).may_return]
+
+
+@cython.cfunc
+def _all_returnable(lists: dict[Any, Any]) -> list[Any]:
+    """The entries of all lists, as one list."""
+    found: list[Any] = []
+    for listed in lists.values():
+        if type(listed) is PendingMessage:
+            found.append(listed)
+        else:
+            found.extend(listed)
+    return found
+
+
+@cython.cfunc
+def _append(lists: dict[Any, Any], key: Any, entry: PendingMessage) -> cython.longlong:
+    """Append an entry to the list of a key; gives the number of answered ones that went."""
+    dropped: cython.longlong = _trim(lists, key)
+    listed = lists.get(key)
+    if listed is None:
+        lists[key] = entry
+    elif type(listed) is PendingMessage:
+        lists[key] = deque((listed, entry))
+    else:
+        listed.append(entry)
+    return dropped
+
+
+@cython.cfunc
+def _trim(lists: dict[Any, Any], key: Any) -> cython.longlong:
+    """Take answered entries from the head of a list; gives their number."""
+    listed = lists.get(key)
+    if listed is None:
+        return 0
+    if type(listed) is PendingMessage:
+        if cython.cast(PendingMessage, listed).may_return:
+            return 0
+        del lists[key]
+        return 1
+    dropped: cython.longlong = _drop_answered(listed)
+    if not listed:
+        del lists[key]
+    return dropped
+
+
+@cython.cfunc
+def _drop_answered(entries: Any) -> cython.longlong:
+    """Take what is answered from the head of a deque of entries; gives their number."""
+    dropped: cython.longlong = 0
+    while entries and not cython.cast(PendingMessage, entries[0]).may_return:
+        entries.popleft()
+        dropped += 1
+    return dropped

@@ -42,8 +42,8 @@ cdef class Tracker:
     cdef public long long max_slots
     cdef public dict shared
     cdef public list names
-    cdef public const unsigned char[::1] kinds
     cdef public list captures
+    cdef public list peers
     cdef public Emitter emitter
     cdef public Amqp10Tracker amqp10
     cdef public MessageLog message_log
@@ -58,49 +58,41 @@ cdef class Tracker:
     cdef public list channels
     cdef public list connections
     cdef public list link_rows
-    cdef public const unsigned char[::1] close_ok_methods
     cdef public list channel_handlers
     cdef public list connection_handlers
     cdef public object packs
     cdef public set lost_before
     cdef public const unsigned char[::1] followed
-    cdef public const unsigned char[::1] classes
-    cdef public const unsigned char[::1] senders
-    cdef public const unsigned char[::1] content
-    cdef public const unsigned char[::1] synchronous
-    cdef public const unsigned char[::1] answers
-    cdef public const unsigned char[::1] closing_methods
-    cdef public const unsigned char[::1] discarded
-    cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list connections, list losses, list captures, long long until=*) except? -1
-    cdef int _note_capture(self, FrameRows frames, long long row, list connections) except? -1
-    cdef int _end_silence(self, FrameRows frames, long long row, list connections) except? -1
-    cdef int _performative(self, FrameRows frames, long long row, list connections) except? -1
-    cdef int _method(self, FrameRows frames, long long row, int method, list connections) except? -1
-    cdef object _follow(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side)
+    cdef long long _follow_rows(self, long long first, long long last, MessageRows messages, long long message, list losses) except? -1
+    cdef int _note_capture(self, long long row) except? -1
+    cdef int _end_silence(self, long long row) except? -1
+    cdef int _performative(self, long long row) except? -1
+    cdef int _method(self, long long row, int method) except? -1
+    cdef object _follow(self, Session session, ChannelSlot slot, long long row, int kind, int side)
     cdef Session _begin(self, Connection connection)
     cdef ChannelSlot _slot(self, Session session, int number)
-    cdef int _other(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side) except? -1
+    cdef int _other(self, Session session, ChannelSlot slot, long long row, int method, int side) except? -1
     cdef int _move(self, Session session, ChannelSlot slot, int method, int side) except? -1
-    cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
-    cdef object _on_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, Request request)
+    cdef object _on_connection(self, Session session, long long row, int method, int side, Request request)
+    cdef object _on_channel(self, Session session, ChannelSlot slot, long long row, int method, int side, Request request)
     cdef int on_loss(self, Connection connection, int direction, object place) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection connection) except? -1
     cpdef int end_channel(self, Channel channel) except? -1
     cdef int end_link(self, Link link, Channel channel) except? -1
-    cdef Consumer consumer_for(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
-    cdef Channel carrier(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
-    cdef object begin_message(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
-    cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, FrameRows frames, long long row) except? -1
+    cdef Consumer consumer_for(self, Session session, ChannelSlot slot, long long row, int kind)
+    cdef Channel carrier(self, Session session, ChannelSlot slot, long long row, int kind)
+    cdef object begin_message(self, Session session, ChannelSlot slot, long long row, int kind)
+    cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, long long row) except? -1
     cdef bint _is_after_end(self, Session session, Channel channel, PendingMessage entry) except? -1
-    cdef int acknowledge(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side) except? -1
+    cdef int acknowledge(self, Session session, ChannelSlot slot, long long row, int kind, int side) except? -1
     cdef int _acknowledge_in_part(self, Channel channel, int kind, int side, long long tag) except? -1
-    cdef object capture_of(self, FrameRows frames, long long row)
-    cdef Channel proved_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row)
+    cdef object capture_of(self, long long row)
+    cdef Channel proved_channel(self, Session session, ChannelSlot slot, long long row)
     cpdef HandshakeArguments remember(self, str name, bytes octets, bint whole)
     cdef int forget(self, HandshakeArguments known) except? -1
     cdef int begin_content(self, object known) except? -1
-    cdef int on_message_row(self, MessageRows messages, long long row, list connections) except? -1
+    cdef int on_message_row(self, MessageRows messages, long long row) except? -1
     cdef int attach(self, MessageRows messages, long long row) except? -1
     cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
     cdef int _note_unfinished(self, Channel channel, MessageRows messages, long long row, int side) except? -1

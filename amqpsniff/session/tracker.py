@@ -80,7 +80,7 @@ from cython.cimports.amqpsniff.session.methods import (
 )
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
 from cython.cimports.amqpsniff.session.rules.emitter import Emitter
-from cython.cimports.amqpsniff.session.settling import Settler
+from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.contents import LATE
@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
     from amqpsniff.session.event_log import EventLog
     from amqpsniff.session.links import Link
@@ -112,7 +113,16 @@ _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
-
+# Of each method, by its code.
+_KINDS = cython.declare(bytes, method_flags.KINDS)
+_ON_CHANNEL_ZERO = cython.declare(bytes, method_flags.ON_CHANNEL_ZERO)
+_SENDERS = cython.declare(bytes, bytes(method_layout.senders))
+_CONTENT = cython.declare(bytes, bytes(method_layout.content))
+_SYNCHRONOUS = cython.declare(bytes, method_flags.SYNCHRONOUS)
+_ANSWERS = cython.declare(bytes, method_flags.ANSWERS)
+_CLOSING = cython.declare(bytes, method_flags.CLOSING_METHODS)
+_CLOSE_OK = cython.declare(bytes, method_flags.CLOSE_OK_METHODS)
+_DISCARDED = cython.declare(bytes, method_flags.DISCARDED)
 
 # Contents whose rows are not there yet, beyond which they are kept apart from new ones.
 _MAX_OPENED = cython.declare(cython.int, 131_072)
@@ -135,6 +145,7 @@ class Tracker:
         log: Collects what the rules find.
         moments: The decoder's `Moments`, or None.
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
+        packs: The packs that say of which framework a client is; None not to ask.
     """
 
     log: FindingLog
@@ -165,8 +176,8 @@ class Tracker:
 
     shared: dict[Any, Any]
     names: list[Any]
-    kinds: cython.const[cython.uchar][::1]
     captures: list[Any]
+    peers: list[Any]
     emitter: Emitter
     amqp10: Amqp10Tracker
     message_log: MessageLog
@@ -181,41 +192,38 @@ class Tracker:
     channels: list[Any]
     connections: list[Any]
     link_rows: list[Any]
-    close_ok_methods: cython.const[cython.uchar][::1]
     channel_handlers: list[Any]
     connection_handlers: list[Any]
     packs: Any
     lost_before: set[Any]
     followed: cython.const[cython.uchar][::1]
-    classes: cython.const[cython.uchar][::1]
-    senders: cython.const[cython.uchar][::1]
-    content: cython.const[cython.uchar][::1]
-    synchronous: cython.const[cython.uchar][::1]
-    answers: cython.const[cython.uchar][::1]
-    closing_methods: cython.const[cython.uchar][::1]
-    discarded: cython.const[cython.uchar][::1]
 
     def __init__(
-        self, plan: Plan, log: Any, moments: Any = None, limits: Any = None, memory: Any = None
+        self,
+        plan: Plan,
+        log: Any,
+        moments: Any = None,
+        limits: Any = None,
+        memory: Any = None,
+        packs: Packs | None = None,
     ) -> None:
         tables = frozenset(plan.tables)
         self.log = log if "findings" in tables else None
         self.shared = {}
         self.emitter = None if self.log is None else Emitter(self)
         self.names = method_flags.NAMES
-        self.kinds = method_flags.KINDS
-        self.link_recorder = self.packs = None
+        self.link_recorder = None
+        self.packs = packs
         self.in_message_row = False
         self.frames = None
         self.captures = []
+        self.peers = []
         self.now_row = -1
         self.ending = self.loss_moment = None
         self.limits = limits or Limits()
         self.max_handshake_bytes = self.limits.fact
         self.max_all_handshakes_bytes = self.limits.facts
-        self.settler = Settler(self.limits)
-        self.settler.emitter = self.emitter
-        self.settler.estimates = self.emitter is not None
+        self.settler = Settler(self.limits, self.emitter, plan.census)
         self.amqp10 = Amqp10Tracker(self, self.settler, plan)
         self.consumers_known = 0
         self.handshakes_bytes = 0
@@ -225,7 +233,7 @@ class Tracker:
         self.open_contents = []
         self.first_open_content = 0
         self.late_contents = {}
-        self.reply_matcher = ReplyMatcher(self.limits, self.settler)
+        self.reply_matcher = ReplyMatcher(self.limits, self.settler, plan.census is not None)
         self.replies_only = tables == {"frames"}
         self.states_only = self.replies_only and not plan.handshakes
         self.settles = plan.settles
@@ -237,12 +245,6 @@ class Tracker:
         self.message_log = plan.sightings
         if plan.links and "messages" in tables:
             self.link_recorder = LinkRecorder(memory, plan.linkables)
-        if plan.census is not None:
-            self.settler.measure()
-            self.settler.recent_latencies = plan.census.lately
-            self.reply_matcher.measure()
-            if plan.census.is_of_part:
-                self.settler.scope = self.reply_matcher.scope = plan.census
         self.sessions = self.unmeasured = 0
         self.lost_before = set()
         self.slots = 0
@@ -250,14 +252,6 @@ class Tracker:
         self.channels = []
         self.connections = []
         self.link_rows = []
-        self.classes = method_flags.ON_CHANNEL_ZERO
-        self.senders = bytes(method_layout.senders)
-        self.content = bytes(method_layout.content)
-        self.synchronous = method_flags.SYNCHRONOUS
-        self.answers = method_flags.ANSWERS
-        self.closing_methods = method_flags.CLOSING_METHODS
-        self.close_ok_methods = method_flags.CLOSE_OK_METHODS
-        self.discarded = method_flags.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
         if not plan.peers:
@@ -268,77 +262,65 @@ class Tracker:
 
     def follow(
         self,
-        frames: Any,
-        frame: Any,
-        messages: Any,
-        message: Any,
-        connections: Any,
-        losses: Any,
-        captures: Any,
-        ended: Any,
+        frames: FrameRows,
+        frame: cython.longlong,
+        messages: MessageRows,
+        message: cython.longlong,
+        connections: list[Any],
+        losses: list[Any],
+        captures: list[Any],
+        ended: list[Any],
         report_incomplete: Any,
     ) -> None:
         """Follow the rows from these on, and the ends of connections where they stand between them.
 
-        `ended` are connections, each with the row before which it ended. `report_incomplete` is
-        called with those of them that lack something, before they end; see `feed` for the rest.
-        They keep their sessions for those that are still to look at them.
+        `connections` are the decoder's, by code, `captures` the names of captures by code, `losses`
+        those of `contents.ContentAssembler` in order. `ended` are connections, each with the row
+        before which it ended. `report_incomplete` is called with those of them that lack something,
+        before they end. They keep their sessions for those that are still to look at them.
         """
         connection: Connection
         row: cython.longlong
-        first: cython.longlong = frame
-        next_message: cython.longlong = message
         lost: cython.Py_ssize_t = 0
+        self.frames, self.peers, self.captures = frames, connections, captures
         self.late_row = -1
-        self.now_row = first - 1
+        self.now_row = frame - 1
         for connection, row in ended:
             some: cython.Py_ssize_t = lost
             while lost < len(losses) and losses[lost][0] <= row:
                 lost += 1
-            next_message = self.feed(
-                frames, first, messages, next_message, connections, losses[some:lost], captures, row
-            )
-            first = row
+            message = self._follow_rows(frame, row, messages, message, losses[some:lost])
+            frame = row
             if not connection.began or connection.conversation.impaired:
                 report_incomplete(connection)
             session = connection.session
             self.end(connection)
             connection.session = session
-        self.feed(frames, first, messages, next_message, connections, losses[lost:], captures)
+        self._follow_rows(frame, frames.rows, messages, message, losses[lost:])
 
-    @cython.ccall
-    @cython.exceptval(-1)
-    def feed(
+    def _follow_rows(
         self,
-        frames: FrameRows,
-        first_frame: cython.longlong,
+        first: cython.longlong,
+        last: cython.longlong,
         messages: MessageRows,
-        first_message: cython.longlong,
-        connections: list[Any],
+        message: cython.longlong,
         losses: list[Any],
-        captures: list[Any],
-        until: cython.longlong = -1,
     ) -> cython.longlong:
-        """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
-
-        `connections` are the decoder's, by code, `losses` those of `contents.ContentAssembler`
-        in order, `captures` the names of captures by code.
+        """Follow the frames from `first` to before `last`, and what is to be seen between them;
+        gives the next message.
         """
-        self.captures, self.frames = captures, frames
-        connection: Connection
+        frames: FrameRows = self.frames
         row: cython.longlong
         method: cython.int
-        message: cython.longlong = first_message
-        last: cython.longlong = frames.rows if until < 0 else until
         lost: cython.Py_ssize_t = 0
         next_loss: cython.longlong = losses[0][0] if losses else last + 1
         next_message: cython.longlong = last + 1
         if message < messages.rows:
             next_message = messages.ended_at.values[message]
-        for row in range(first_frame, last + 1):
+        for row in range(first, last + 1):
             while next_message <= row:
                 self.now_row = next_message - 1
-                self.on_message_row(messages, message, connections)
+                self.on_message_row(messages, message)
                 message += 1
                 next_message = last + 1
                 if message < messages.rows:
@@ -356,34 +338,31 @@ class Tracker:
             if row < last:
                 self.now_row = row
                 if self.on_silence is not None:
-                    self._end_silence(frames, row, connections)
-                if self.emitter is not None and len(captures) > 1:
-                    self._note_capture(frames, row, connections)
+                    self._end_silence(row)
+                if self.emitter is not None and len(self.captures) > 1:
+                    self._note_capture(row)
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
-                    self._method(frames, row, method, connections)
+                    self._method(row, method)
                 elif _METHODS <= method < SEND:
-                    self._performative(frames, row, connections)
+                    self._performative(row)
                 if self.emitter is not None:
-                    connection = connections[frames.connection.values[row]]
-                    self.emitter.on_frame(connection, frames, row)
+                    self.emitter.on_frame(self.peers[frames.connection.values[row]], frames, row)
         return message
 
-    def _note_capture(
-        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
-    ) -> cython.int:
+    def _note_capture(self, row: cython.longlong) -> cython.int:
         """A frame may be in another capture than those of its connection before it."""
-        connection: Connection = connections[frames.connection.values[row]]
+        frames: FrameRows = self.frames
+        connection: Connection = self.peers[frames.connection.values[row]]
         session: Session = connection.session
         if session is None:
             return 0
-        return session.note_capture(frames.ts_ns.values[row], self.capture_of(frames, row))
+        return session.note_capture(frames.ts_ns.values[row], self.capture_of(row))
 
-    def _end_silence(
-        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
-    ) -> cython.int:
+    def _end_silence(self, row: cython.longlong) -> cython.int:
         """Tell the silence that a frame ends."""
-        connection: Connection = connections[frames.connection.values[row]]
+        frames: FrameRows = self.frames
+        connection: Connection = self.peers[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
         if connection.session is None or now == NULL:
             return 0
@@ -394,12 +373,11 @@ class Tracker:
             self.on_silence(silence)
         return 0
 
-    def _performative(
-        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
-    ) -> cython.int:
+    def _performative(self, row: cython.longlong) -> cython.int:
         """One frame of AMQP 1.0."""
+        frames: FrameRows = self.frames
         found: Performative = cython.cast(Performative, frames.next_performative())
-        connection: Connection = cython.cast(Connection, connections[frames.connection.values[row]])
+        connection: Connection = self.peers[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
         if side < 0:
             return 0
@@ -408,19 +386,18 @@ class Tracker:
         session: Session = cython.cast(Session, connection.session)
         if session.missing & (1 << side):
             resume_side(session, side)
-        return self.amqp10.follow(session, frames, row, side, found)
+        return self.amqp10.follow(session, row, side, found)
 
-    def _method(
-        self, frames: FrameRows, row: cython.longlong, method: cython.int, connections: list[Any]
-    ) -> cython.int:
+    def _method(self, row: cython.longlong, method: cython.int) -> cython.int:
         """One method frame."""
+        frames: FrameRows = self.frames
         side: cython.int = frames.sender.values[row]
         number: cython.int = frames.channel.values[row]
         opened: Any = None
-        kind: cython.int = self.kinds[method]
-        may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
-        if may_send and self.classes[method] == (number == 0):
-            connection: Connection = connections[frames.connection.values[row]]
+        kind: cython.int = _KINDS[method]
+        may_send: cython.bint = side >= 0 and _SENDERS[method] & (1 << side) != 0
+        if may_send and _ON_CHANNEL_ZERO[method] == (number == 0):
+            connection: Connection = self.peers[frames.connection.values[row]]
             session: Session = connection.session
             if session is None:
                 session = self._begin(connection)
@@ -433,20 +410,16 @@ class Tracker:
             slot: ChannelSlot = session.last
             if slot is None or slot.number != number:
                 slot = self._slot(session, number)
-            if (
-                self.emitter is not None
-                and has_closed(session, side)
-                and not self.closing_methods[method]
-            ):
+            if self.emitter is not None and has_closed(session, side) and not _CLOSING[method]:
                 self.emitter.emit_misplaced("after-close", session, None, frames, row)
             if slot is not None and (kind == OTHER or not session.over):
-                opened = self._follow(session, slot, frames, row, kind, side)
+                opened = self._follow(session, slot, row, kind, side)
         elif self.emitter is not None and side >= 0:
-            session = connections[frames.connection.values[row]].session
+            session = self.peers[frames.connection.values[row]].session
             if session is not None:
                 event = "wrong-channel" if may_send else "wrong-direction"
                 self.emitter.emit_misplaced(event, session, None, frames, row)
-        if self.content[method] and not self.replies_only:
+        if _CONTENT[method] and not self.replies_only:
             self.begin_content(opened)
         return 0
 
@@ -455,27 +428,27 @@ class Tracker:
         self,
         session: Session,
         slot: ChannelSlot,
-        frames: FrameRows,
         row: cython.longlong,
         kind: cython.int,
         side: cython.int,
     ) -> Any:
         """A method in its place; gives what the row of its message needs, None for nothing."""
+        frames: FrameRows = self.frames
         method: cython.int = frames.method.values[row]
         if kind == OTHER:
-            self._other(session, slot, frames, row, method, side)
+            self._other(session, slot, row, method, side)
         elif self.replies_only:
             if kind == GET_OK:
                 self.reply_matcher.reply(session, slot, frames, row, method, side)
         elif not self.settles:
-            channel: Channel = self.carrier(session, slot, frames, row, kind)
+            channel: Channel = self.carrier(session, slot, row, kind)
             if kind == DELIVER or kind == GET_OK:
                 channel.last_tag = frames.delivery_tag.values[row]
-            return self.consumer_for(session, slot, frames, row, kind)
+            return self.consumer_for(session, slot, row, kind)
         elif kind >= ACK:  # or a nack, or a reject
-            self.acknowledge(session, slot, frames, row, kind, side)
+            self.acknowledge(session, slot, row, kind, side)
         else:
-            return self.begin_message(session, slot, frames, row, kind)
+            return self.begin_message(session, slot, row, kind)
         return None
 
     @cython.cfunc
@@ -509,25 +482,25 @@ class Tracker:
         self,
         session: Session,
         slot: ChannelSlot,
-        frames: FrameRows,
         row: cython.longlong,
         method: cython.int,
         side: cython.int,
     ) -> cython.int:
         """Any other method: it may answer a request, change the state, be a request."""
-        if session.over and not self.close_ok_methods[method]:
+        frames: FrameRows = self.frames
+        if session.over and not _CLOSE_OK[method]:
             return 0
         request: Request = None
         subject: Any = None
-        if self.answers[method]:
+        if _ANSWERS[method]:
             request = self.reply_matcher.reply(session, slot, frames, row, method, side)
         if self.states_only:
             self._move(session, slot, method, side)
         elif slot.number == 0:
-            subject = self._on_connection(session, frames, row, method, side, request)
+            subject = self._on_connection(session, row, method, side, request)
         else:
-            subject = self._on_channel(session, slot, frames, row, method, side, request)
-        if self.synchronous[method] and not (frames.flags.values[row] & NO_WAIT):
+            subject = self._on_channel(session, slot, row, method, side, request)
+        if _SYNCHRONOUS[method] and not (frames.flags.values[row] & NO_WAIT):
             self.reply_matcher.ask(session, slot, frames, row, method, side, subject)
         return 0
 
@@ -545,7 +518,6 @@ class Tracker:
     def _on_connection(
         self,
         session: Session,
-        frames: FrameRows,
         row: cython.longlong,
         method: cython.int,
         side: cython.int,
@@ -558,7 +530,7 @@ class Tracker:
         move_connection(session, method, side)
         if handler is None and self.emitter is None:
             return None
-        frame: MethodFrame = frame_of(self.names[method], frames, row)
+        frame: MethodFrame = frame_of(self.names[method], self.frames, row)
         if self.emitter is not None:
             if not _ALLOWED[2 * (before * _METHODS + method) + side]:
                 state = CONNECTION.states[before]
@@ -577,36 +549,36 @@ class Tracker:
         self,
         session: Session,
         slot: ChannelSlot,
-        frames: FrameRows,
         row: cython.longlong,
         method: cython.int,
         side: cython.int,
         request: Request,
     ) -> Any:
         """Let a method change the state of its channel; gives what its handler does."""
+        frames: FrameRows = self.frames
         channel: Channel = slot.channel
         handler: Any = self.channel_handlers[method]
         subject: Any = None
         frame: MethodFrame = None
         if method == CHANNEL_OPEN:
             frame = frame_of(self.names[method], frames, row)
-            open_channel(self, session, slot, self.capture_of(frames, row), frame)
+            open_channel(self, session, slot, self.capture_of(row), frame)
             channel = slot.channel
         else:
             if channel is None:
                 if method == CHANNEL_CLOSE_OK:
                     return None
-                channel = self.proved_channel(session, slot, frames, row)
+                channel = self.proved_channel(session, slot, row)
             elif (
                 request is None
                 and slot.state_code != _OPENING
                 and self.names[method] == "channel.open-ok"
             ):  # the channel.open that it answers is missing
                 self.on_loss(session.connection, session.connection.client_direction, (0, NULL))
-                capture, ts_ns = self.capture_of(frames, row), frames.ts_ns.values[row]
+                capture, ts_ns = self.capture_of(row), frames.ts_ns.values[row]
                 channel = reopen_channel(self, slot, capture, ts_ns)
             if handler is not None and not (
-                side == 0 and channel.broker_discards and self.discarded[method]
+                side == 0 and channel.broker_discards and _DISCARDED[method]
             ):
                 frame = frame_of(self.names[method], frames, row)
                 subject = handler(self, channel, frame, request)
@@ -724,14 +696,10 @@ class Tracker:
 
     @cython.cfunc
     def consumer_for(
-        self,
-        session: Session,
-        slot: ChannelSlot,
-        frames: FrameRows,
-        row: cython.longlong,
-        kind: cython.int,
+        self, session: Session, slot: ChannelSlot, row: cython.longlong, kind: cython.int
     ) -> Consumer:
         """The consumer, or the basic.get, that a delivery is for, or None."""
+        frames: FrameRows = self.frames
         if kind == GET_OK:
             request: Request = self.reply_matcher.reply(
                 session, slot, frames, row, frames.method.values[row], 1
@@ -760,40 +728,32 @@ class Tracker:
 
     @cython.cfunc
     def carrier(
-        self,
-        session: Session,
-        slot: ChannelSlot,
-        frames: FrameRows,
-        row: cython.longlong,
-        kind: cython.int,
+        self, session: Session, slot: ChannelSlot, row: cython.longlong, kind: cython.int
     ) -> Channel:
         """The channel of a method with content: a new one where tags begin again after a loss."""
+        frames: FrameRows = self.frames
         channel: Channel = slot.channel
         if channel is None:
-            channel = self.proved_channel(session, slot, frames, row)
+            channel = self.proved_channel(session, slot, row)
         tag: cython.longlong = frames.delivery_tag.values[row]
         came: cython.bint = kind == DELIVER or kind == GET_OK
         if came and 0 <= tag <= channel.last_tag == channel.tag_before_loss:
             ts_ns = frames.ts_ns.values[row]
-            return reopen_channel(self, slot, self.capture_of(frames, row), ts_ns)
+            return reopen_channel(self, slot, self.capture_of(row), ts_ns)
         return channel
 
     @cython.cfunc
     def begin_message(
-        self,
-        session: Session,
-        slot: ChannelSlot,
-        frames: FrameRows,
-        row: cython.longlong,
-        kind: cython.int,
+        self, session: Session, slot: ChannelSlot, row: cython.longlong, kind: cython.int
     ) -> Any:
         """A method with content; gives what its message's row needs: its entry, or its channel."""
-        channel: Channel = self.carrier(session, slot, frames, row, kind)
+        frames: FrameRows = self.frames
+        channel: Channel = self.carrier(session, slot, row, kind)
         entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
         )
         if kind == PUBLISH:
-            return entry if self._publish(session, channel, entry, frames, row) else channel
+            return entry if self._publish(session, channel, entry, row) else channel
         if kind == RETURN:
             times: MessageTimes = channel.own_times()
             times.returned += 1
@@ -818,7 +778,7 @@ class Tracker:
         channel.last_tag = entry.number
         if times.first_tag < 0:
             times.first_tag = entry.number
-        consumer: Consumer = self.consumer_for(session, slot, frames, row, kind)
+        consumer: Consumer = self.consumer_for(session, slot, row, kind)
         entry.consumer = consumer
         if consumer is not None:
             consumer.delivered += 1
@@ -839,14 +799,10 @@ class Tracker:
         return entry
 
     def _publish(
-        self,
-        session: Session,
-        channel: Channel,
-        entry: PendingMessage,
-        frames: FrameRows,
-        row: cython.longlong,
+        self, session: Session, channel: Channel, entry: PendingMessage, row: cython.longlong
     ) -> cython.bint:
         """A publish, numbered on a confirming channel; gives whether the entry is needed."""
+        frames: FrameRows = self.frames
         channel.published += 1
         times: MessageTimes = channel.own_times()
         if times.first_publish_number == 0:
@@ -899,16 +855,16 @@ class Tracker:
         self,
         session: Session,
         slot: ChannelSlot,
-        frames: FrameRows,
         row: cython.longlong,
         kind: cython.int,
         side: cython.int,
     ) -> cython.int:
         """An ack, nack or reject of either side."""
+        frames: FrameRows = self.frames
         channel: Channel = slot.channel
         outcome: cython.int = ACKED
         if channel is None:
-            channel = self.proved_channel(session, slot, frames, row)
+            channel = self.proved_channel(session, slot, row)
         flags: cython.int = frames.flags.values[row]
         tag: cython.longlong = frames.delivery_tag.values[row]
         number: cython.longlong = frames.packet_number.values[row]
@@ -936,14 +892,15 @@ class Tracker:
         if side == 1:
             if kind != REJECT:
                 outcome = CONFIRMED if kind == ACK else REJECTED
-                self.settler.confirm(channel, tag, multiple, until, outcome, number, ts_ns)
+                answer = answer_of(outcome, number, ts_ns, tag, multiple)
+                self.settler.confirm(channel, answer, until)
             return 0
         if kind != ACK:
             if flags & FLAGS_CUT:
                 return 0
             outcome = REQUEUED if flags & REQUEUE else DISCARDED
-        self.settler.acknowledge(channel, tag, multiple, until, outcome, number, ts_ns)
-        return 0
+        answer = answer_of(outcome, number, ts_ns, tag, multiple)
+        return self.settler.acknowledge(channel, answer, until)
 
     def _acknowledge_in_part(
         self, channel: Channel, kind: cython.int, side: cython.int, tag: cython.longlong
@@ -969,18 +926,16 @@ class Tracker:
         return max([one.number for one in before], default=None)
 
     @cython.cfunc
-    def capture_of(self, frames: FrameRows, row: cython.longlong) -> Any:
+    def capture_of(self, row: cython.longlong) -> Any:
         """Name of the capture of a row."""
-        return self.captures[frames.capture.values[row]]
+        return self.captures[self.frames.capture.values[row]]
 
     @cython.cfunc
-    def proved_channel(
-        self, session: Session, slot: ChannelSlot, frames: FrameRows, row: cython.longlong
-    ) -> Channel:
+    def proved_channel(self, session: Session, slot: ChannelSlot, row: cython.longlong) -> Channel:
         """A method on a number that is not open: its beginning was not seen, or never was."""
-        channel: Channel = begin_channel(session, slot, self.capture_of(frames, row), None)
+        channel: Channel = begin_channel(session, slot, self.capture_of(row), None)
         if self.emitter is not None:
-            self.emitter.emit_misplaced("channel-not-open", session, channel, frames, row)
+            self.emitter.emit_misplaced("channel-not-open", session, channel, self.frames, row)
         return channel
 
     # messages, from their methods to their rows
@@ -1021,17 +976,15 @@ class Tracker:
             self._set_aside()
         return 0
 
-    def on_message_row(
-        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
-    ) -> cython.int:
+    def on_message_row(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """A message's row is there: see what became of it, and what it belongs to."""
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
         if self.link_recorder is not None:
             written: EventLog = self.link_recorder.written
             if written is not None:
-                self.set_time(written, connections[messages.connection.values[row]])
-            self.link_recorder.observe(messages, row, connections)
+                self.set_time(written, self.peers[messages.connection.values[row]])
+            self.link_recorder.observe(messages, row, self.peers)
         self.in_message_row = False
         return 0
 

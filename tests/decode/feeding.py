@@ -20,6 +20,7 @@ from amqpsniff.capture import PacketBatch, read
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.options import Options
+from amqpsniff.packs import PackFile, load
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker
@@ -110,9 +111,11 @@ class Run(NamedTuple):
 
 
 def _decoder(log: FindingLog, **options: Any) -> Decoder:
-    """A decoder with the options of a `Plan` and its own."""
-    planned = {name: options.pop(name) for name in _PLANNED & options.keys()}
-    return Decoder(log, Plan(**planned), **options)
+    """A decoder with a `Plan`, and `Options`."""
+    plan = Plan(**{name: options.pop(name) for name in _PLANNED & options.keys()})
+    chosen = Options(**options)
+    packs = load(*map(PackFile.read, chosen.packs)) if plan.reads_packs else None
+    return Decoder(log, plan, chosen, packs)
 
 
 class Runs:

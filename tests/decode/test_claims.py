@@ -11,6 +11,7 @@ from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import FindingLog
+from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.spec import METHODS
@@ -70,7 +71,7 @@ def _bytes(claim: Claim, stream: bytes) -> bytes:
 
 def decoded(*octets: bytes, midstream: bool = False) -> list[Claim]:
     """Claims about what a client sends, in these pieces; None for a hole of ten bytes."""
-    decoder = Decoder(FindingLog(), Plan(claims=True))
+    decoder = Decoder(FindingLog(), Plan(claims=True), Options())
     decoder.open(0, Talk(syn_seen=not midstream, serial=5))
     for piece in octets:
         decoder.data(0, 0, piece)
@@ -135,5 +136,5 @@ def test_methods(exact: bool) -> None:
 
 
 def test_nobody_asked() -> None:
-    decoder = Decoder(FindingLog(), Plan())
+    decoder = Decoder(FindingLog(), Plan(), Options())
     assert decoder.take_claims() is decoder.take_claims() is None

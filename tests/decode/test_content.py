@@ -16,7 +16,7 @@ from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk
 from tests.decode.script import OPENING, findings, method, publish, sent
 from tests.encoder import HEARTBEAT_FRAME, Field, body, header
 
-OPTIONS: dict[str, Any] = {"keep_bodies": True, "new_hash": hashlib.sha256}
+OPTIONS: dict[str, Any] = {"bodies": True, "body_sha256": True}
 FLAGS = b"\0\x3c\0\0" + bytes(8)
 
 

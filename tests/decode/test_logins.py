@@ -51,7 +51,7 @@ def test_nothing_of_a_damaged_login_is_shown(kind: str) -> None:
         if not case.name.startswith(kind):
             continue
         count += 1
-        feeder = Feeder(Talk(case.begun), claims=True, new_hash=None, keep_bodies=True)
+        feeder = Feeder(Talk(case.begun), claims=True, bodies=True)
         for direction, piece in case.pieces:
             if isinstance(piece, int):
                 feeder.gap(direction, piece)
@@ -79,5 +79,5 @@ def test_a_body_on_channel_zero_is_not_given_out() -> None:
     for channel, kept in ((0, None), (1, FRAMES["plain"][7:-1])):
         message = publish(channel) + header(channel, 60, len(FRAMES["plain"]) - 8)
         login = b"\x03" + channel.to_bytes(2, "big") + FRAMES["plain"][3:]
-        (row,) = sent(message + login, keep_bodies=True).messages()
+        (row,) = sent(message + login, bodies=True).messages()
         assert row["body"] == kept

@@ -112,7 +112,7 @@ def message(key: bytes, text: bytes, pieces: int = 1) -> list[bytes]:
 
 def without(frames: list[bytes], lost: range, **options: Any) -> list[tuple[Any, ...]]:
     """(routing key, status, size, captured, body) of the messages when these frames are lost."""
-    feeder = Feeder(keep_bodies=True, **options).data(CLIENT, OPENING)
+    feeder = Feeder(bodies=True, **options).data(CLIENT, OPENING)
     for place, octets in enumerate(frames):
         if place not in lost:
             feeder.data(CLIENT, octets)
@@ -165,7 +165,7 @@ def test_holes_that_add_up() -> None:
     """Several holes hide together what none of them could alone."""
     heart = HEARTBEAT_FRAME
     frames = [publish(), header(1, 60, 30), body(1, b"abc")] + [heart, body(1, b"abc")] * 9
-    feeder = Feeder(keep_bodies=True).data(CLIENT, OPENING)
+    feeder = Feeder(bodies=True).data(CLIENT, OPENING)
     for octets in frames:
         if octets == heart:
             feeder.gap(CLIENT, 11)

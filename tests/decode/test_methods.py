@@ -52,7 +52,7 @@ def test_round_trip(dialect: str, row: Method, data: st.DataObject) -> None:
     given_values = data.draw(values(row, reading))
     show = data.draw(st.booleans())
     octets = encoder.method(row, given_values, CHANNEL, reading)
-    rows = decoded(dialect, row, octets, reading=reading, show_secrets=show)
+    rows = decoded(dialect, row, octets, table_dialect=reading, show_secrets=show)
     assert len(rows) == 1
     got = rows[0]
     assert (got["channel"], got["size"]) == (CHANNEL, len(octets) - 8)

@@ -115,12 +115,12 @@ def test_every_byte_as_a_tag(reading: str) -> None:
             kind = encoder.type_of(tag, reading)
             octets = encoder.value_bytes(Field(tag, NOTHING.get(kind, 0)), reading)
             value, found = shown(
-                longstr(b"\1a" + tag.encode("latin-1") + octets + b"\1bt\1"), reading=reading
+                longstr(b"\1a" + tag.encode("latin-1") + octets + b"\1bt\1"), table_dialect=reading
             )
             assert value["b"] is True
             assert {code for code, _ in found} <= {"field-tag-unusual"}
         else:
-            _, found = shown(longstr(b"\1a" + tag.encode("latin-1")), reading=reading)
+            _, found = shown(longstr(b"\1a" + tag.encode("latin-1")), table_dialect=reading)
             ((code, detail),) = found
             assert (code, detail[:8]) == ("field-tag-unknown", f"tag {ord(tag):#04x}")
             assert detail.endswith(f" in the {WHERE}")
@@ -137,8 +137,8 @@ def test_unusual_tags(tag: str) -> None:
 def test_readings_differ() -> None:
     signed = longstr(b"\1ab\xff" + b"\1bB\xff" + b"\1dl" + b"\xff" * 8)
     assert shown(signed)[0] == {"a": -1, "b": 255, "d": -1}
-    assert shown(signed, reading="spec091")[0] == {"a": -1, "b": 255, "d": 2**64 - 1}
-    assert shown(signed, reading="py-amqp")[0] == {"a": 255, "b": -1, "d": 2**64 - 1}
+    assert shown(signed, table_dialect="spec091")[0] == {"a": -1, "b": 255, "d": 2**64 - 1}
+    assert shown(signed, table_dialect="py-amqp")[0] == {"a": 255, "b": -1, "d": 2**64 - 1}
 
 
 def test_name_twice() -> None:
@@ -236,5 +236,5 @@ def test_floats(tag: str, number: float, text: str) -> None:
 @given(st.binary(max_size=120), st.sampled_from(READINGS))
 def test_any_bytes_give_whole_json(octets: bytes, reading: str) -> None:
     """Whatever is in a table, its JSON is whole."""
-    value, _ = shown(longstr(octets), reading=reading)
+    value, _ = shown(longstr(octets), table_dialect=reading)
     assert isinstance(value, dict)

@@ -47,7 +47,7 @@ def pieces(data: bytes) -> tuple[bool, list[Piece]]:
 
 def rows(syn_seen: bool, given: list[Piece], size: int) -> tuple[list[Any], list[Any], list[str]]:
     """Frames, messages and codes of findings, the bytes fed `size` at a time."""
-    feeder = Feeder(Talk(syn_seen), keep_bodies=True)
+    feeder = Feeder(Talk(syn_seen), bodies=True)
     for direction, piece in given:
         if isinstance(piece, int):
             feeder.gap(direction, piece)

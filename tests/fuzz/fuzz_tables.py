@@ -31,7 +31,7 @@ def chosen(selector: int) -> str:
 def texts(table: bytes, reading: str) -> tuple[str, str]:
     """JSON of the table as an argument and as the headers of a message."""
     octets = frame(1, 1, DECLARE + table) + publish(2) + frame(2, 2, HEADERS + table)
-    feeder = Feeder(Talk(), reading=reading).data(CLIENT, OPENING).data(CLIENT, octets * 2)
+    feeder = Feeder(Talk(), table_dialect=reading).data(CLIENT, OPENING).data(CLIENT, octets * 2)
     done = feeder.finish()
     rows = [row["arguments"] for row in done.frames() if row["method"] == "queue.declare"]
     headers = [row["headers"] for row in done.messages()]

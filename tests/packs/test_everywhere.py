@@ -61,13 +61,13 @@ def test_shortest_body(tmp_path: Path) -> None:
     """A body that has only room for a known name is read."""
     file = tmp_path / "shop.toml"
     file.write_text('[shop]\nframework = "shop"\nwhen = "body:k"\noperation = "body:k"\n')
-    from amqpsniff.packs import PackFile, load
+    from amqpsniff.packs import PackFile
     from amqpsniff.tables.batches import Maker
     from tests.decode.script import sent
     from tests.packs.rebuilt import Rebuilt
 
     message = Rebuilt("shop", "shop", {}, {}, b'{"k":1}')
-    done = sent(message.octets(), packs=load(PackFile.read(file)), meanings=True)
+    done = sent(message.octets(), packs=(PackFile.read(file),), meanings=True)
     (row,) = Maker("messages", columns=["framework", "operation"]).make(done.taken).to_pylist()
     assert row == {"framework": "shop", "operation": "1"}
 
@@ -77,12 +77,12 @@ def test_secrets_in_headers_stay_hidden(tmp_path: Path) -> None:
     file = tmp_path / "shop.toml"
     file.write_text('[shop]\nframework = "shop"\nwhen = "header:authorization"\n'
                     'operation = "header:authorization"\n')  # fmt: skip
-    from amqpsniff.packs import PackFile, load
+    from amqpsniff.packs import PackFile
     from amqpsniff.tables.batches import Maker
     from tests.decode.script import sent
     from tests.packs.rebuilt import Rebuilt
 
     message = Rebuilt("shop", "shop", {}, {"authorization": "Bearer abcdefghijklmnop"})
-    done = sent(message.octets(), packs=load(PackFile.read(file)), meanings=True)
+    done = sent(message.octets(), packs=(PackFile.read(file),), meanings=True)
     (row,) = Maker("messages", columns=["headers", "operation"]).make(done.taken).to_pylist()
     assert ("abcdefgh" in row["headers"]) == ("abcdefgh" in row["operation"])

@@ -22,7 +22,7 @@ _MAKER = Maker("messages", columns=COLUMNS)
 
 def meanings(*rows: Rebuilt) -> list[dict[str, Any]]:
     """What the columns of messages say, nulls left out."""
-    done = sent(*(row.octets() for row in rows), packs=PACKS, meanings=True)
+    done = sent(*(row.octets() for row in rows), meanings=True)
     assert done.findings == []
     return [
         {name: _number(value) for name, value in row.items() if value is not None}
@@ -156,7 +156,7 @@ def test_again_but_for_one_thing(other: dict[str, Any]) -> None:
 def test_again_later() -> None:
     """A delay counts from each message's own time."""
     row = Rebuilt("delayed-exchange", None, {}, {"x-delay": 5000, "pad": PAD})
-    feeder = Feeder(packs=PACKS, meanings=True).data(CLIENT, OPENING)
+    feeder = Feeder(meanings=True).data(CLIENT, OPENING)
     for number in (2_000, 3_000, 4_000):
         feeder.data(CLIENT, row.octets(), number)
     done = feeder.finish()

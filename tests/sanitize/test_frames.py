@@ -12,6 +12,7 @@ from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.findings import FindingLog
+from amqpsniff.options import Options
 from amqpsniff.plan import Plan
 from amqpsniff.sanitize import SanitizeOptions, policy
 from amqpsniff.sanitize.frames import Cleaner
@@ -60,7 +61,7 @@ class _Numbered(Talk):
 
 def claimed(frame: bytes, cut: int = 0) -> Claim:
     """What the decoder says of a client's first method, of which the last bytes are missing."""
-    decoder = Decoder(FindingLog(), Plan(claims=True))
+    decoder = Decoder(FindingLog(), Plan(claims=True), Options())
     decoder.open(0, _Numbered())
     decoder.data(0, 0, encoder.PROTOCOL_HEADERS["0-9-1"] + frame[: len(frame) - cut])
     decoder.gap(0, 0, cut)

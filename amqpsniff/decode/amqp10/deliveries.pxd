@@ -4,6 +4,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.amqp10.performatives cimport Performative, PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
 from amqpsniff.decode.meanings cimport MeaningWriter
+from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 
@@ -54,9 +55,8 @@ cdef class DeliveryAssembler:
     cdef public int ttl_code
     cdef public long long begun
     cdef public long long open
-    cdef public int capture_code
     cdef public MessageRows messages
-    cdef public object capture
+    cdef public MessageWriter writer
     cdef public MemoryBudget budget
     cdef public MeaningWriter meanings
     cdef public TypedReader reader
@@ -65,7 +65,6 @@ cdef class DeliveryAssembler:
     cdef public Vocabularies ttl_words
     cdef public Delivery idle
     cdef public list spare
-    cdef public list captures
     cdef public long long ended_at
     cdef Delivery transfer(self, Half half, dict under_way, Performative sent, long long key, PerformativeDecoder fields, TypedReader reader, bint secret, bint whole)
     cdef Delivery _new(self, Half half, PerformativeDecoder fields, TypedReader reader)
@@ -81,7 +80,6 @@ cdef class DeliveryAssembler:
     cpdef object finish(self, Half half, dict under_way)
     cdef int end(self, Half half, Delivery found, int status) except? -1
     cdef int _write(self, Half half, Delivery found, int status) except? -1
-    cdef int _capture_of(self, Delivery found) except? -1
     cdef int _write_sections(self, Half half, Delivery found, long long row) except? -1
     cdef list _further(self, TypedReader reader, Delivery found)
     cdef int _write_annotations(self, TypedReader reader, Delivery found, long long row, list further) except? -1

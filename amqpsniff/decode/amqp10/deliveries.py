@@ -16,6 +16,8 @@ from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
 from cython.cimports.amqpsniff.decode.codes import ABORTED, COMPLETE, INCOMPLETE, TRUNCATED
+from cython.cimports.amqpsniff.decode.contents import ContentAssembler
+from cython.cimports.amqpsniff.decode.messages import MessageWriter
 from cython.cimports.amqpsniff.decode.method_layout import RECEIVE, SEND
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.meanings import MeaningWriter
     from amqpsniff.decode.state import Half, MemoryBudget
+    from amqpsniff.plan import Plan
 
 MAX_SECTION_BYTES = 1024 * 1024
 """Largest section before the body that is kept; what is larger ends the reading of its message."""
@@ -164,13 +167,11 @@ class DeliveryAssembler:
     """Puts deliveries together and writes their rows.
 
     Args:
+        plan: The plan of the run.
+        contents: The assembler of 0-9-1: what it does with bodies is done here too.
         messages: Where the rows go.
-        report: Called for a finding; see `Decoder._report`.
-        budget: The `state.MemoryBudget` of the decoder.
-        new_hash: Makes a hash object for bodies, or None.
-        keep_bodies: Whether bodies are kept.
-        meanings: The `MeaningWriter` that says what messages mean; None not to ask.
-        told: True if all columns of deliveries are made, else only addresses.
+
+    `told`: all columns of deliveries are made, else only addresses.
     """
 
     report: Any
@@ -181,10 +182,9 @@ class DeliveryAssembler:
     ttl_code: cython.int
     begun: cython.longlong
     open: cython.longlong
-    capture_code: cython.int
 
     messages: MessageRows
-    capture: Any
+    writer: MessageWriter
     budget: MemoryBudget
     meanings: MeaningWriter
     reader: TypedReader
@@ -193,26 +193,17 @@ class DeliveryAssembler:
     ttl_words: Vocabularies
     idle: Delivery
     spare: list[Any]
-    captures: list[Any]
     ended_at: cython.longlong
 
-    def __init__(
-        self,
-        messages: Any,
-        report: Any,
-        budget: Any,
-        new_hash: Any,
-        keep_bodies: Any,
-        meanings: Any,
-        told: Any,
-    ) -> None:
+    def __init__(self, plan: Plan, contents: ContentAssembler, messages: Any) -> None:
         self.messages = messages
-        self.report = report
-        self.budget = budget
-        self.new_hash = new_hash
-        self.keep_bodies = keep_bodies
-        self.meanings = meanings
-        self.told = told
+        self.writer = contents.writer
+        self.report = contents.report
+        self.budget = contents.budget
+        self.new_hash = contents.new_hash
+        self.keep_bodies = contents.keep_bodies
+        self.meanings = contents.writer.meanings
+        self.told = _are_told(plan)
         self.reader = TypedReader(messages.headers)
         self.properties, self.annotations = ValueCache(), ValueCache()
         self.ttl = self.ttl_code = -1
@@ -220,9 +211,6 @@ class DeliveryAssembler:
         self.idle = None
         self.spare = []
         self.begun = self.open = 0
-        self.capture_code = 0
-        self.captures = []
-        self.capture = None
 
     def use(self, messages: Any) -> None:
         """Write into these rows from now on."""
@@ -292,7 +280,7 @@ class DeliveryAssembler:
             self.idle = None
         else:
             found = self.spare.pop() if self.spare else Delivery(self.budget)
-        found.begin(half, self.begun, self.capture)
+        found.begin(half, self.begun, self.writer.capture)
         self.begun += 1
         found.format = found.tag_bytes = -1
         found.reads = self.messages.wanted
@@ -565,9 +553,7 @@ class DeliveryAssembler:
         more: DeliveryColumns = out.deliveries
         if more.capacity < out.capacity:
             more.reserve(out.capacity)
-        capture: cython.int = self.capture_code
-        if found.capture is not self.capture:
-            capture = self._capture_of(found)
+        capture: cython.int = self.writer.code_of(found.capture)
         whole: cython.bint = not found.unread and status == COMPLETE
         if row >= min(out.capacity, more.capacity):
             raise IndexError("no room for a row")
@@ -612,14 +598,6 @@ class DeliveryAssembler:
                 put_text(out.body_sha256, row, found.hash.hexdigest().encode())
         out.rows += 1
         return 0
-
-    def _capture_of(self, found: Delivery) -> cython.int:
-        """The code of the capture in which a delivery began, which is not the present one."""
-        if found.capture is None:
-            return self.capture_code
-        if found.capture not in self.captures:
-            self.captures.append(found.capture)
-        return self.captures.index(found.capture)
 
     def _write_sections(self, half: Half, found: Delivery, row: cython.longlong) -> cython.int:
         """Write the columns that are made of the sections before the body."""
@@ -975,3 +953,13 @@ def _put_tag(column: Texts, row: cython.longlong, found: Delivery) -> cython.int
         at += 2
     column.used = at
     return column.end()
+
+
+def _are_told(plan: Plan) -> bool:
+    """True if columns of deliveries are read: in the messages that are asked for, or by others."""
+    if plan.judged or "links" in plan.tables:
+        return True
+    columns = plan.columns_of("messages")
+    if columns is None:
+        return "messages" in plan.tables
+    return not DeliveryColumns(True).made.keys().isdisjoint(columns)

@@ -201,39 +201,30 @@ class Amqp10Framer:
     ) -> cython.Py_ssize_t:
         """Take the bytes `at`..`end` as the next of a half-stream; gives the position reached."""
         state: Amqp10Half = half.amqp10
-        at = self._read(half, state, reader, at, end)
+        at = self._read(half, reader, at, end)
         if state.search is not None:
-            self._take_up(half, state, False)
+            self._take_up(half, False)
         return at
 
     def _read(
-        self,
-        half: Half,
-        state: Amqp10Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
         """Frames, or bytes in which the next one is searched; position gone on to."""
+        state: Amqp10Half = half.amqp10
         while at < end and half.mode == AMQP10:
             if state.search is not None:
-                self._search_in(half, state, reader.bytes_at(at, end - at))
+                self._search_in(half, reader.bytes_at(at, end - at))
                 at = end
             elif half.left > 0:
-                at = self._counted(half, state, reader, at, end)
+                at = self._counted(half, reader, at, end)
             elif half.kept > 0 or end - at < _HEADER:
-                at = self._kept(half, state, reader, at, end)
+                at = self._kept(half, reader, at, end)
             else:
-                at = self._frames(half, state, reader, at, end)
+                at = self._frames(half, reader, at, end)
         return at
 
     def _frames(
-        self,
-        half: Half,
-        state: Amqp10Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
         """Frames from a boundary on, as long as they are whole; position gone on to."""
         if at < 0 or end > len(reader.data):
@@ -248,17 +239,17 @@ class Amqp10Framer:
                     return at
                 continue
             if not _take_header(half, reader, at):
-                self._refuse(half, state)
+                self._refuse(half)
                 return at
             size: cython.longlong = half.frame_size + _HEADER
             if size > end - at:
                 return self._begun(half, reader, at, end)
             half.offset += size
-            self._frame(half, state, reader, at, at + size)
+            self._frame(half, reader, at, at + size)
             at += size
         return at
 
-    def _refuse(self, half: Half, state: Amqp10Half) -> cython.int:
+    def _refuse(self, half: Half) -> cython.int:
         """The bytes at the place of a frame header are none."""
         size = half.frame_size + _HEADER
         code = "frame-too-large" if size > _MAX_FRAME else "frame-type-unknown"
@@ -268,14 +259,10 @@ class Amqp10Framer:
 
     @cython.exceptval(-2)
     def _frame(
-        self,
-        half: Half,
-        state: Amqp10Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
         """A frame is there, whole or up to `end`."""
+        state: Amqp10Half = half.amqp10
         if self.handler.claims is not None and state.first_part == 0:
             self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
         if at < 0 or at + _HEADER > len(reader.data):
@@ -290,9 +277,9 @@ class Amqp10Framer:
             half.frame_type = _PERFORMATIVE
         if state.first_part == 0:
             state.current = None
-        payload: cython.longlong = self.frames.frame(half, reader, begin, end, size, state)
+        payload: cython.longlong = self.frames.frame(half, reader, begin, end, size)
         if state.current is not None and begin + size <= end and state.first_part == 0:
-            self.frames.transfer_end(half, state)
+            self.frames.transfer_end(half)
         return payload
 
     @cython.ccall
@@ -312,12 +299,7 @@ class Amqp10Framer:
         return at + count
 
     def _kept(
-        self,
-        half: Half,
-        state: Amqp10Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
         """Inside a frame that is kept; position gone on to."""
         if half.kept == 0:
@@ -334,13 +316,13 @@ class Amqp10Framer:
         if half.skipping:
             half.left = half.frame_size + _HEADER - half.kept
         elif half.expected == 0 and half.kept == _HEADER:
-            self._kept_header(half, state, store)
+            self._kept_header(half, store)
         elif half.expected and half.kept == half.expected:
-            self._kept_part(half, state, store)
+            self._kept_part(half, store)
         store.data = self.nothing
         return at
 
-    def _kept_header(self, half: Half, state: Amqp10Half, store: TypedReader) -> cython.int:
+    def _kept_header(self, half: Half, store: TypedReader) -> cython.int:
         """The header of a frame was kept, or eight bytes of a protocol header."""
         if store.u32(0) == AMQP_BYTES:
             half.kept = 0
@@ -351,16 +333,17 @@ class Amqp10Framer:
         half.frame_offset = offset
         if not believed:
             octets: bytes = store.bytes_at(0, _HEADER)
-            self._refuse(half, state)
+            self._refuse(half)
             half.offset -= _HEADER
-            return self._search_in(half, state, octets)
+            return self._search_in(half, octets)
         half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
         if half.kept == half.expected:
-            self._kept_part(half, state, store)
+            self._kept_part(half, store)
         return 0
 
-    def _kept_part(self, half: Half, state: Amqp10Half, store: TypedReader) -> cython.int:
+    def _kept_part(self, half: Half, store: TypedReader) -> cython.int:
         """The frame that was kept is whole, or as much of it as is kept."""
+        state: Amqp10Half = half.amqp10
         size: cython.longlong = half.frame_size + _HEADER
         kept: cython.longlong = half.kept
         if kept < size and not self._is_large_transfer(half, store, kept):
@@ -374,11 +357,11 @@ class Amqp10Framer:
             if self.handler.claims is not None:
                 self._claim(half, FRAME_CLAIM, half.frame_offset, store.bytes_at(0, kept))
             words: cython.longlong = store.data[4]
-            self.frames.begin_large(half, store, 4 * words, kept, state)
+            self.frames.begin_large(half, store, 4 * words, kept)
             state.first_part = kept
             half.left = size - kept
         else:
-            self._frame(half, state, store, 0, kept)
+            self._frame(half, store, 0, kept)
             half.empty()
         return 0
 
@@ -394,14 +377,10 @@ class Amqp10Framer:
         return at > 0 and store.code == 0x14 and store.skip(at, kept) > 0
 
     def _counted(
-        self,
-        half: Half,
-        state: Amqp10Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
         """Inside a large transfer, or a frame that is skipped; position gone on to."""
+        state: Amqp10Half = half.amqp10
         count: cython.longlong = min(half.left, end - at)
         if state.current is not None and not half.skipping:
             if self.handler.claims is not None:
@@ -411,11 +390,12 @@ class Amqp10Framer:
         half.left -= count
         half.offset += count
         if half.left == 0:
-            self._end_counted(half, state)
+            self._end_counted(half)
         return at + count
 
-    def _end_counted(self, half: Half, state: Amqp10Half) -> cython.int:
+    def _end_counted(self, half: Half) -> cython.int:
         """A frame is over that was not kept as a whole."""
+        state: Amqp10Half = half.amqp10
         if half.skipping:
             kept: cython.longlong = half.kept
             store: TypedReader = self.frames.scratch
@@ -423,20 +403,21 @@ class Amqp10Framer:
             missing: cython.longlong = half.frame_size + _HEADER - kept
             half.kept = half.expected = 0
             half.skipping = False
-            if self._frame(half, state, store, 0, kept) >= 0 and state.current is not None:
+            if self._frame(half, store, 0, kept) >= 0 and state.current is not None:
                 self.frames.deliveries.missing(state.current, missing)
             store.data = self.nothing
             half.empty()
         elif state.first_part:
-            self._end_large(half, state)
-        self.frames.transfer_end(half, state)
+            self._end_large(half)
+        self.frames.transfer_end(half)
         return 0
 
-    def _end_large(self, half: Half, state: Amqp10Half) -> cython.int:
+    def _end_large(self, half: Half) -> cython.int:
         """A large transfer is over: its row is written, now that its last packet is there."""
+        state: Amqp10Half = half.amqp10
         store: TypedReader = self.frames.scratch
         store.data = half.store.octets
-        self._frame(half, state, store, 0, state.first_part)
+        self._frame(half, store, 0, state.first_part)
         state.first_part = 0
         store.data = self.nothing
         half.empty()
@@ -458,7 +439,7 @@ class Amqp10Framer:
             half.offset += passed
             missing -= passed
             if half.left == 0:
-                self._end_counted(half, state)
+                self._end_counted(half)
         elif state.search is None and half.kept > 0 and half.expected:
             half.skipping = True
             half.left = half.frame_size + _HEADER - half.kept
@@ -466,20 +447,22 @@ class Amqp10Framer:
         if missing == 0:
             return 0
         if state.search is not None:
-            self._take_up(half, state, True)
+            self._take_up(half, True)
         half.kept = 0
         half.offset += missing
         self.search(half)
         return 0
 
-    def _search_in(self, half: Half, state: Amqp10Half, octets: bytes) -> cython.int:
+    def _search_in(self, half: Half, octets: bytes) -> cython.int:
         """Bytes come while the next boundary is not known."""
+        state: Amqp10Half = half.amqp10
         half.offset += len(octets)
         state.search.add(octets, half.number, half.ts_ns)
         return 0
 
-    def _take_up(self, half: Half, state: Amqp10Half, ended: cython.bint) -> cython.int:
+    def _take_up(self, half: Half, ended: cython.bint) -> cython.int:
         """Go on behind every boundary that the search finds."""
+        state: Amqp10Half = half.amqp10
         number, ts_ns = half.number, half.ts_ns
         while state.search is not None and state.search.find(ended):
             search = state.search
@@ -489,7 +472,7 @@ class Amqp10Framer:
                 octets, half.number, half.ts_ns = search.pop()
                 reader: TypedReader = self.frames.reader
                 reader.read_from(octets)
-                self._read(half, state, reader, 0, len(octets))
+                self._read(half, reader, 0, len(octets))
                 reader.read_from(b"")
                 if state.search is not None:
                     half.offset += len(search.octets)
@@ -504,8 +487,8 @@ class Amqp10Framer:
         """No more bytes of a half-stream."""
         state: Amqp10Half = half.amqp10
         if state.search is not None:
-            self._take_up(half, state, True)
+            self._take_up(half, True)
         if half.mode == AMQP10 and half.kept and self.handler.claims is not None:
             begun: bytes = bytes(half.store.octets[0 : half.kept])
             self._claim(half, FRAME_CLAIM, half.frame_offset, begun)
-        self.frames.finish(half, state)
+        self.frames.finish(half)

@@ -25,12 +25,12 @@ cdef class Amqp10Frames:
     cdef public DeliveryAssembler deliveries
     cdef public TypedReader reader
     cdef public TypedReader scratch
-    cdef Py_ssize_t frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
-    cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
-    cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
-    cdef bint _is_secret(self, Half half, Amqp10Half state, Performative found) except? -1
-    cdef int _redact(self, Half half, Amqp10Half state, Performative found) except? -1
-    cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
-    cdef int finish(self, Half half, Amqp10Half state) except? -1
-    cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
-    cdef int _learn_link(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
+    cdef Py_ssize_t frame(self, Half half, TypedReader reader, long long at, long long end, long long size) except? -2
+    cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end) except? -1
+    cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, bint whole, Performative found) except? -1
+    cdef bint _is_secret(self, Half half, Performative found) except? -1
+    cdef int _redact(self, Half half, Performative found) except? -1
+    cdef int transfer_end(self, Half half) except? -1
+    cdef int finish(self, Half half) except? -1
+    cdef int _learn(self, Half half, TypedReader reader, Performative found) except? -1
+    cdef int _learn_link(self, Half half, TypedReader reader, Performative found) except? -1

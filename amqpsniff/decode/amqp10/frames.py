@@ -26,7 +26,6 @@ from cython.cimports.amqpsniff.decode.amqp10.codes import (
     TRANSFER,
     UNKNOWN,
 )
-from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
 from cython.cimports.amqpsniff.decode.amqp10.performatives import (
     JsonCache,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.decode.state import Half
+    from amqpsniff.options import Options
     from amqpsniff.plan import Plan
 
 PERFORMATIVE, SASL = 257, 258
@@ -101,10 +101,8 @@ class Amqp10Frames:
     """Turns frames into rows.
 
     Args:
+        plan, options: See `Decoder`.
         handler: Begins rows and knows who is the client.
-        show_secrets: Write secrets as they are.
-        new_hash, keep_bodies: See `DeliveryAssembler`.
-        plan: The plan of the run.
     """
 
     report: Any
@@ -117,23 +115,13 @@ class Amqp10Frames:
     reader: TypedReader
     scratch: TypedReader
 
-    def __init__(
-        self, handler: Any, show_secrets: Any, new_hash: Any, keep_bodies: Any, plan: Plan
-    ) -> None:
+    def __init__(self, plan: Plan, options: Options, handler: FrameHandler) -> None:
         self.handler = handler
         self.report = handler.report
-        self.show_secrets = show_secrets
-        self.decoder = PerformativeDecoder(show_secrets)
+        self.show_secrets = options.show_secrets
+        self.decoder = PerformativeDecoder(options.show_secrets)
         self.alike = JsonCache(self.decoder)
-        self.deliveries = DeliveryAssembler(
-            handler.messages,
-            handler.report,
-            handler.contents.budget,
-            new_hash,
-            keep_bodies,
-            handler.contents.writer.meanings,
-            _told(plan),
-        )
+        self.deliveries = DeliveryAssembler(plan, handler.contents, handler.messages)
         self.reader = TypedReader(handler.frames.arguments)
         self.scratch = TypedReader(handler.frames.arguments)
 
@@ -141,12 +129,6 @@ class Amqp10Frames:
         """Write into these rows from now on."""
         self.reader.out = self.scratch.out = frames.arguments
         self.deliveries.use(messages)
-
-    def use_capture(self, code: Any, captures: Any) -> None:
-        """Rows from now on are of the capture with a code."""
-        self.deliveries.capture_code = code
-        self.deliveries.captures = captures
-        self.deliveries.capture = captures[code]
 
     @cython.exceptval(-2)
     def frame(
@@ -156,13 +138,13 @@ class Amqp10Frames:
         at: cython.longlong,
         end: cython.longlong,
         size: cython.longlong,
-        state: Amqp10Half,
     ) -> cython.Py_ssize_t:
         """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
 
         Gives what of it is not a payload's, -1 where it has none. The payload that is there is
         handed on, what is behind it has to be by the caller.
         """
+        state: Amqp10Half = half.amqp10
         handler: FrameHandler = self.handler
         decoder: PerformativeDecoder = self.decoder
         frames: FrameRows = handler.frames
@@ -196,7 +178,7 @@ class Amqp10Frames:
                 frames.open_arguments()
                 if code == TRANSFER or code == DISPOSITION or code == FLOW:
                     decoder.put_json(reader, size - payload if payload >= 0 else -1)
-                    self._redact(half, state, found)
+                    self._redact(half, found)
                 else:
                     self.alike.put_table(reader, at, decoder.payload)
                 frames.arguments.end()
@@ -220,12 +202,12 @@ class Amqp10Frames:
         if found is None:
             return -1
         if code == ATTACH or code == OPEN or code == SASL_INIT:
-            self._learn(half, reader, found, state)
+            self._learn(half, reader, found)
         elif (code == DETACH or code == END or code == BEGIN) and state.under_way:
-            self._cut(half, found, state)
+            self._cut(half, found)
         if payload >= 0:
             if state.first_part == 0:
-                self.transfer(half, reader, at + payload, end, state, whole, found)
+                self.transfer(half, reader, at + payload, end, whole, found)
             elif state.current.transfers == 1:
                 state.current.number = half.number
                 state.current.ts_ns = half.ts_ns
@@ -235,19 +217,14 @@ class Amqp10Frames:
         return payload
 
     def begin_large(
-        self,
-        half: Half,
-        reader: TypedReader,
-        at: cython.longlong,
-        end: cython.longlong,
-        state: Amqp10Half,
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """The fields of a large transfer are there, and its payload up to `end`."""
         self.decoder.read(reader, at, end)
         found: Performative = _next(self.handler.frames)
         self.decoder.performative(reader, found)
         self.handler.refresh(half.connection)
-        return self.transfer(half, reader, self.decoder.payload, end, state, False, found)
+        return self.transfer(half, reader, self.decoder.payload, end, False, found)
 
     def transfer(
         self,
@@ -255,13 +232,13 @@ class Amqp10Frames:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-        state: Amqp10Half,
         whole: cython.bint,
         found: Performative,
     ) -> cython.int:
         """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
+        state: Amqp10Half = half.amqp10
         key: cython.longlong = (found.handle << 16) | half.frame_channel
-        secret: cython.bint = self._is_secret(half, state, found)
+        secret: cython.bint = self._is_secret(half, found)
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
             half, state.under_way, found, key, self.decoder, reader, secret, whole
@@ -273,22 +250,24 @@ class Amqp10Frames:
             self.deliveries.payload(delivery, reader, at, end - at)
         return 0
 
-    def _is_secret(self, half: Half, state: Amqp10Half, found: Performative) -> cython.bint:
+    def _is_secret(self, half: Half, found: Performative) -> cython.bint:
         """True if a transfer is of a link to the node for claims."""
+        state: Amqp10Half = half.amqp10
         if state.secret_links is None or self.show_secrets:
             return False
         return ((found.handle << 16) | half.frame_channel) in state.secret_links
 
-    def _redact(self, half: Half, state: Amqp10Half, found: Performative) -> cython.int:
+    def _redact(self, half: Half, found: Performative) -> cython.int:
         """Say in the arguments of a transfer that its payload may be a token."""
-        if found.code == TRANSFER and self._is_secret(half, state, found):
+        if found.code == TRANSFER and self._is_secret(half, found):
             out: Texts = self.handler.frames.arguments
             out.used -= 1  # the closing brace
             out.put_bytes(b',"payload":"[redacted]"}')
         return 0
 
-    def transfer_end(self, half: Half, state: Amqp10Half) -> cython.int:
+    def transfer_end(self, half: Half) -> cython.int:
         """The frame under way was a transfer, and is over."""
+        state: Amqp10Half = half.amqp10
         if state.current is not None:
             self.deliveries.ended_at = self.handler.frames.rows
             self.handler.refresh(half.connection)
@@ -296,8 +275,9 @@ class Amqp10Frames:
             state.current = None
         return 0
 
-    def finish(self, half: Half, state: Amqp10Half) -> cython.int:
+    def finish(self, half: Half) -> cython.int:
         """No more bytes of a half-stream."""
+        state: Amqp10Half = half.amqp10
         if state.under_way:
             self.handler.refresh(half.connection)
             self.deliveries.ended_at = self.handler.frames.rows
@@ -324,14 +304,13 @@ class Amqp10Frames:
             where = f"arguments of {name}"
             self.report(oddity, half, oddity_text(oddity, where, 0))
 
-    def _learn(
-        self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half
-    ) -> cython.int:
+    def _learn(self, half: Half, reader: TypedReader, found: Performative) -> cython.int:
         """Take what the connection's beginning and attaches say."""
+        state: Amqp10Half = half.amqp10
         decoder: PerformativeDecoder = self.decoder
         connection: Connection = half.connection
         if found.code == ATTACH:
-            self._learn_link(half, reader, found, state)
+            self._learn_link(half, reader, found)
         elif found.code == OPEN:
             place: cython.longlong = decoder.start(9)
             if place >= 0 and self.handler.messages.wanted:
@@ -344,8 +323,9 @@ class Amqp10Frames:
             connection.login = _as_start_ok(mechanism[:255], response[:4096])
         return 0
 
-    def _cut(self, half: Half, found: Performative, state: Amqp10Half) -> None:
+    def _cut(self, half: Half, found: Performative) -> None:
         """A link or a session of this side is over: its deliveries do not go on behind it."""
+        state: Amqp10Half = half.amqp10
         self.deliveries.ended_at = self.handler.frames.rows - 1
         channel: cython.int = half.frame_channel
         keys: list[Any] = [found.handle << 16 | channel]
@@ -355,10 +335,9 @@ class Amqp10Frames:
             if key in state.under_way:
                 self.deliveries.end(half, state.under_way.pop(key), INCOMPLETE)
 
-    def _learn_link(
-        self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half
-    ) -> cython.int:
+    def _learn_link(self, half: Half, reader: TypedReader, found: Performative) -> cython.int:
         """Remember links to the node for claims."""
+        state: Amqp10Half = half.amqp10
         key = found.handle << 16 | half.frame_channel
         marked: set[Any]
         for marked in (state.secret_links, state.nameless_links):
@@ -386,16 +365,6 @@ def _next(frames: FrameRows) -> Performative:
     if frames.performatives_made == len(frames.performatives):
         frames.performatives.append(Performative())
     return cython.cast(Performative, frames.performatives[frames.performatives_made])
-
-
-def _told(plan: Plan) -> bool:
-    """True if columns of deliveries are read: in the messages that are asked for, or by others."""
-    if plan.judged or "links" in plan.tables:
-        return True
-    columns = plan.columns_of("messages")
-    if columns is None:
-        return "messages" in plan.tables
-    return not DeliveryColumns(True).made.keys().isdisjoint(columns)
 
 
 @cython.cfunc
