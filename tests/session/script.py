@@ -26,12 +26,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff import Engine
+from amqpsniff.engine import ENGINE_TABLES, Streams
+from amqpsniff.limits import Limits
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.spec import Method, properties_for
+from amqpsniff.tables.batches import Maker
 from tests import encoder
 from tests.capture.build import pcap_header, pcap_record
 from tests.encoder import Field
@@ -44,6 +50,8 @@ FRAME = 131_064
 """Bytes of a body frame at most, by the handshake's frame-max."""
 SEGMENT = 60_000
 """Bytes of a packet beyond which it is sent as several."""
+KEY = ("10.0.0.1:40000", "10.0.0.2:5672")
+"""Of a connection without packets."""
 HEARTBEATS = 4 * encoder.HEARTBEAT_FRAME
 SIDES = {"C": "client", "S": "server"}
 _LINE = re.compile(
@@ -277,6 +285,59 @@ def _property(value: Any) -> Any:
 
 def _ports(names: Iterable[str]) -> dict[str, int]:
     return {name: 40000 + place for place, name in enumerate(dict.fromkeys(names))}
+
+
+class Remembering:
+    """A pipeline that is fed the bytes of one connection, to see what it remembers of it."""
+
+    def __init__(
+        self, limits: Limits | None = None, tables: Collection[str] = ENGINE_TABLES
+    ) -> None:
+        self._pipeline = Pipeline(Options(limits=limits or Limits()), Plan(tables))
+        self._pipeline.capture = "-"
+        self._streams = Streams(self._pipeline.decoder)
+        self._number = 0
+        self._given: list[Any] = []
+
+    def say(self, packet: Packet) -> None:
+        """The bytes of a script's packet."""
+        way = 0 if packet.sender == "client" else 1
+        self._streams.data(KEY, way, packet.octets, self._next(), packet.ts_ns)
+        self._follow()
+
+    def lose(self, sender: str, missing: int) -> None:
+        """Bytes that are missing."""
+        way = 0 if sender == "client" else 1
+        self._streams.gap(KEY, way, missing, self._next(), START_NS)
+        self._follow()
+
+    def _next(self) -> int:
+        """The number of the next packet."""
+        self._pipeline.decoder.use_capture("-")
+        self._number += 1
+        return self._number
+
+    def _follow(self) -> None:
+        self._pipeline.follow()
+        self._given += self._pipeline.settled()
+
+    @property
+    def session(self) -> Any:
+        """The connection, as the tracker knows it."""
+        return self._pipeline.decoder.look()[2][0].session
+
+    @property
+    def tracker(self) -> Any:
+        """What follows it."""
+        return self._pipeline.tracker
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The rows of all messages, when the connection has ended."""
+        self._streams.close_all()
+        self._pipeline.finish()
+        maker = Maker("messages", everything=True)
+        batches = [maker.make(one) for one in (*self._given, *self._pipeline.rest())]
+        return [row for batch in batches for row in batch.to_pylist()]
 
 
 class Fed(NamedTuple):
