@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from amqpsniff.analysis import content_encoding
 from amqpsniff.analysis.counting import grouped, is_one_of
-from amqpsniff.session import census, counts
+from amqpsniff.session import counts
 from tests.cli.running import run
 
 
@@ -48,14 +48,14 @@ def test_no_numbers() -> None:
     assert found.facts() == (0, 0, None)
 
 
-def test_frequent_names_stay_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "MAX_NAMES", 50)
-    names = [f"often-{n % 5}" for n in range(5000)] + [f"once-{n}" for n in range(5000)]
+def test_frequent_names_stay_when_there_are_too_many() -> None:
+    most = counts.MAX_NAMES
+    names = [f"often-{n % 5}" for n in range(5000)] + [f"once-{n}" for n in range(4 * most)]
     random.Random(1).shuffle(names)
     found = counts.TopCounts()
     for name in names:
         found.add(name, (1, 10, 0, 0))
-        assert len(found.counts) <= 100
+        assert len(found.counts) <= 2 * most
     assert found.forgotten
     assert {name: counted[0] for name, counted in found.top(5)} == {
         f"often-{n}": 1000 for n in range(5)
@@ -92,13 +92,11 @@ def test_encoded_columns_count_as_plain_ones() -> None:
         )
 
 
-def test_connections_and_errors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_bounded() -> None:
     whole = json.loads(run("summary", "pika_mix.pcap", "--format", "json").out)
-    monkeypatch.setattr(census, "MAX_ERRORS", 3)
     part = json.loads(run("summary", "pika_mix.pcap", "--format", "json", "--limit", "2").out)
     assert part["connections"] == whole["connections"][:2]
     assert part["connection_count"] == 4
-    assert sum(one["count"] for one in part["errors"]) <= part["error_count"] == 7
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "zlib", "application/x-gzip", "zstd"])

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 from amqpsniff import Engine
 from amqpsniff.engine import ENGINE_TABLES, Streams
+from amqpsniff.findings import Finding
 from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
@@ -84,7 +85,7 @@ class Script:
         self.midstream: set[str] = set()
         self._begun: set[str] = set()
         self._lost: set[tuple[str, str]] = set()
-        self._now = START_NS
+        self.now_ns = START_NS
         self.add(text)
 
     def add(self, text: str) -> Script:
@@ -126,7 +127,7 @@ class Script:
 
     def wait(self, ms: str | None = None) -> None:
         """Time goes on, by 1 ms when not said."""
-        self._now += MS * int(ms or 1)
+        self.now_ns += MS * int(ms or 1)
 
     def method(
         self,
@@ -160,12 +161,12 @@ class Script:
             assert (before.connection, before.sender) == (connection, sender), method
             self.packets[-1] = before._replace(octets=before.octets + octets)
         else:
-            self.packets.append(Packet(self._now, connection, sender, octets))
+            self.packets.append(Packet(self.now_ns, connection, sender, octets))
         if connection not in self._begun | self.midstream and sender == "client":
             octets = encoder.PROTOCOL_HEADERS["0-9-1"] + self.packets[-1].octets
             self.packets[-1] = self.packets[-1]._replace(octets=octets)
         self._begun.add(connection)
-        number, ts_ns = len(self.packets), self._now
+        number, ts_ns = len(self.packets), self.now_ns
         event = Event(number, ts_ns, connection, sender, channel, method, given, body)
         self.events.append(event._replace(properties=properties or {}))
 
@@ -173,12 +174,12 @@ class Script:
         if end == "GAP":
             self._lost.add((name, sender))
         kind = {"FIN": FIN, "RST": RST, "GAP": LOSS}[end]
-        self.packets.append(Packet(self._now, name, sender, b"", octets, end))
-        self.events.append(Event(len(self.packets), self._now, name, sender, 0, kind))
+        self.packets.append(Packet(self.now_ns, name, sender, b"", octets, end))
+        self.events.append(Event(len(self.packets), self.now_ns, name, sender, 0, kind))
 
     def _hello(self, name: str) -> None:
         self.wait()
-        self.packets.append(Packet(self._now, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
+        self.packets.append(Packet(self.now_ns, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
         self._begun.add(name)
 
     def _handshake(self, name: str, more: str) -> None:
@@ -291,16 +292,31 @@ class Remembering:
     """A pipeline that is fed the bytes of one connection, to see what it remembers of it."""
 
     def __init__(
-        self, limits: Limits | None = None, tables: Collection[str] = ENGINE_TABLES
+        self,
+        script: Script | None = None,
+        limits: Limits | None = None,
+        tables: Collection[str] = ENGINE_TABLES,
     ) -> None:
-        self._pipeline = Pipeline(Options(limits=limits or Limits()), Plan(tables))
-        self._pipeline.capture = "-"
-        self._streams = Streams(self._pipeline.decoder)
+        self.pipeline = Pipeline(Options(limits=limits or Limits()), Plan(tables))
+        self.pipeline.capture = "-"
+        self._streams = Streams(self.pipeline.decoder)
         self._number = 0
         self._given: list[Any] = []
+        if script is not None:
+            self.feed(script)
+
+    def feed(self, script: Script) -> Remembering:
+        """All packets of a script of one connection."""
+        for packet in script.packets:
+            self.say(packet)
+        return self
 
     def say(self, packet: Packet) -> None:
-        """The bytes of a script's packet."""
+        """The bytes of a script's packet, or the end of TCP."""
+        if packet.end:
+            self._streams.close(KEY)
+            self._follow()
+            return
         way = 0 if packet.sender == "client" else 1
         self._streams.data(KEY, way, packet.octets, self._next(), packet.ts_ns)
         self._follow()
@@ -313,30 +329,34 @@ class Remembering:
 
     def _next(self) -> int:
         """The number of the next packet."""
-        self._pipeline.decoder.use_capture("-")
+        self.pipeline.decoder.use_capture("-")
         self._number += 1
         return self._number
 
     def _follow(self) -> None:
-        self._pipeline.follow()
-        self._given += self._pipeline.settled()
+        self.pipeline.follow()
+        self._given += self.pipeline.settled()
 
     @property
     def session(self) -> Any:
         """The connection, as the tracker knows it."""
-        return self._pipeline.decoder.look()[2][0].session
+        return self.pipeline.decoder.look()[2][0].session
 
-    @property
-    def tracker(self) -> Any:
-        """What follows it."""
-        return self._pipeline.tracker
+    def end(self) -> Remembering:
+        """The connection ends, if it has not, and the capture with it."""
+        self._streams.close_all()
+        self.pipeline.finish()
+        return self
+
+    def findings(self, code: str) -> list[Finding]:
+        """The findings of a code, in the end."""
+        return [one for one in self.end().pipeline.findings() if one.code == code]
 
     def messages(self) -> list[dict[str, Any]]:
-        """The rows of all messages, when the connection has ended."""
-        self._streams.close_all()
-        self._pipeline.finish()
+        """The rows of all messages, in the end."""
+        self.end()
         maker = Maker("messages", everything=True)
-        batches = [maker.make(one) for one in (*self._given, *self._pipeline.rest())]
+        batches = [maker.make(one) for one in (*self._given, *self.pipeline.rest())]
         return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -21,9 +21,7 @@ class Talk:
     """What is remembered while lines of a script are said again and again, with other numbers."""
 
     def __init__(self, opening: str, **limits: Any) -> None:
-        self.memory = Remembering(Limits(**limits))
-        for packet in Script(OPEN + opening).packets:
-            self.memory.say(packet)
+        self.memory = Remembering(Script(OPEN + opening), Limits(**limits))
         self.session = self.memory.session
 
     def say(self, lines: str, numbers: Iterable[int]) -> Talk:
@@ -37,7 +35,7 @@ class Talk:
     @property
     def tracker(self) -> Any:
         """What follows the session."""
-        return self.memory.tracker
+        return self.memory.pipeline.tracker
 
     @property
     def channel(self) -> Any:

@@ -99,9 +99,7 @@ def test_what_changes_is_written_while_packed() -> None:
 
 def outcomes(script: str, **limits: Any) -> list[str | None]:
     """Outcomes of messages, of packets one by one."""
-    memory = Remembering(Limits(**limits), ("messages",))
-    for packet in Script(OPEN + script).packets:
-        memory.say(packet)
+    memory = Remembering(Script(OPEN + script), Limits(**limits), ("messages",))
     return [row["outcome"] for row in memory.messages()]
 
 

@@ -206,10 +206,7 @@ def test_every_transition_has_a_script(machine: Machine) -> None:
 
 def _state(machine: Machine, script: Script) -> str:
     """The state that a script leads to, of its connection or its channel 1."""
-    memory = Remembering()
-    for packet in script.packets:
-        memory.say(packet)
-    session = memory.session
+    session = Remembering(script).session
     lane = session.slot(1)
     channel = lane.channel if lane is not None else None
     states = {

@@ -5,7 +5,6 @@ import json
 import tempfile
 import weakref
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.tables import export, query
 from amqpsniff.tables.batches import plain
 from amqpsniff.tables.schema import FRAMES, TABLES, schema_of
+from tests.processes import descriptors
 
 CHOSEN = [
     ("method = 'basic.publish'", lambda row: row["method"] == "basic.publish"),
@@ -360,15 +360,6 @@ KEPT = {
 }
 
 
-def has_open_file(folder: Path) -> bool:
-    """True if this process has a file of a folder open, also one without a name."""
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # that of the listing itself is gone
-            if descriptor.readlink().is_relative_to(folder):
-                return True
-    return False
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are found in /proc")
 @pytest.mark.parametrize(("statement", "kept"), KEPT.items(), ids=KEPT)
 def test_rows_wait_only_for_a_statement_that_holds_them(
@@ -385,7 +376,7 @@ def test_rows_wait_only_for_a_statement_that_holds_them(
         for _ in range(many):
             read += 1
             yield batch
-        in_file = has_open_file(tmp_path)
+        in_file = descriptors(tmp_path) != []
 
     result = query.sql(statement, {"t": (pa.schema([("n", pa.int64())]), opened)})
     first = next(result)
