@@ -89,7 +89,7 @@ def make(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one report with command-line arguments; the exit code."""
-    given = _parser().parse_args(argv)
+    given = parser().parse_args(argv)
     from amqpsniff.spark_jobs.session import session
 
     try:
@@ -113,15 +113,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     listed = "\n".join(f"  {one.name:12}{one.about}" for one in REPORTS.values())
-    parser = argparse.ArgumentParser(
+    made = argparse.ArgumentParser(
         prog="amqpsniff-report",
         description=__doc__,
         epilog=f"reports:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("name", metavar="NAME", help="the report")
     add("tables", metavar="TABLES", help="a folder that a batch has written")
     add("-o", "--output", metavar="DIR", help="write all rows there instead of showing some")
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--storage", default="{}", metavar="JSON", help="options for fsspec")
     add("--master", help="Spark master; default: what spark-submit says")
     add("--rows", type=int, default=20, help="how many rows to show")
-    return parser
+    return made
 
 
 if __name__ == "__main__":

@@ -85,8 +85,11 @@ class FolderLock:
     Its lock file, `name`, is in the folder `place` of `folder`.
     """
 
-    def __init__(self, folder: Folder, place: str = LOCKS) -> None:
+    def __init__(
+        self, folder: Folder, place: str = LOCKS, renew_seconds: float = RENEW_SECONDS
+    ) -> None:
         self._folder = folder
+        self._renew_seconds = renew_seconds
         self._place = place
         self.name = f"{place}/{uuid.uuid4().hex}.json"
         self._owner = Owner.current()
@@ -145,7 +148,7 @@ class FolderLock:
                     self._folder.delete(self.name)
 
     def _renew(self) -> None:
-        while not self._ended.wait(RENEW_SECONDS):
+        while not self._ended.wait(self._renew_seconds):
             with self._lock, contextlib.suppress(OSError, OutputError):
                 if self._ended.is_set() or self._folder.read(self.name) is None:
                     return

@@ -187,7 +187,7 @@ class _Overall:
         """Delays of one way of a connection, and how many frames which capture has."""
         delays = Delays(self._delays[way].base_ns)
         counts: Counter[str] = Counter()
-        touched = _Touched(lost, altered)
+        touched = Touched(lost, altered)
         for near, far in both(pair, direction_of(pair, way)):
             if near is None or far is None:
                 one = near or far
@@ -243,7 +243,7 @@ class _Overall:
                     found.append((begin, begin + octets))
         return found
 
-    def _list(self, pair: Pair, way: int, touched: _Touched) -> None:
+    def _list(self, pair: Pair, way: int, touched: Touched) -> None:
         place = {
             "connection_id": pair.client.connection_id,
             "client": pair.client.address,
@@ -335,7 +335,7 @@ MAX_FRAMES = 5
 """Frames that are named for what was lost or altered: it is seldom more than one."""
 
 
-class _Touched:
+class Touched:
     """Names the frames that losses and alterations lie in."""
 
     def __init__(self, lost: list[Loss], altered: list[tuple[int, int]]) -> None:

@@ -157,9 +157,8 @@ def test_a_run_that_stood_still_changes_nothing(captures: Path, tmp_path: Path) 
     }
 
 
-def test_a_sign_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amqpsniff.archive.lock.RENEW_SECONDS", 0.01)
-    lock = FolderLock(Folder(str(tmp_path)))
+def test_a_sign_is_renewed(tmp_path: Path) -> None:
+    lock = FolderLock(Folder(str(tmp_path)), renew_seconds=0.01)
     lock.acquire()
     os.utime(sign(tmp_path), (1, 1))
     wait_for(lambda: sign(tmp_path).stat().st_mtime >= 2, "it is not renewed")

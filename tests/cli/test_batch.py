@@ -17,7 +17,7 @@ from amqpsniff.archive.batch_reports import Result
 from amqpsniff.cli import output
 from amqpsniff.cli.output import Settings
 from amqpsniff.cli.render.batch import Shown
-from amqpsniff.spark_jobs.batch import _parser
+from amqpsniff.spark_jobs.batch import parser
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
@@ -54,7 +54,7 @@ def told(tmp_path: Path) -> Any:
 
 def test_names_that_begin_with_a_dash(told: Any) -> None:
     given = told("-o", "-tables", "--tls-keylog=-keys", "--report", "churn", "--", "-a.pcap", "b")
-    parsed = _parser().parse_args(given["arguments"])
+    parsed = parser().parse_args(given["arguments"])
     assert parsed.inputs == ["-a.pcap", "b"]
     assert (parsed.output, parsed.tls_keylog) == ("-tables", "-keys")
     assert (parsed.report, parsed.dialect, parsed.rows) == (["churn"], None, 20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import random
 import zlib
@@ -102,8 +103,6 @@ def test_connections_are_bounded() -> None:
 @pytest.mark.parametrize("name", ["gzip", "deflate", "zlib", "application/x-gzip", "zstd"])
 @given(octets=st.binary(max_size=300))
 def test_encodings_are_undone(name: str, octets: bytes) -> None:
-    import gzip
-
     import zstandard
 
     bare = zlib.compressobj(wbits=-15)
@@ -117,6 +116,13 @@ def test_encodings_are_undone(name: str, octets: bytes) -> None:
     assert b"".join(content_encoding.decoded(packed, name)) == octets + (
         b"more" if name == "gzip" else b""
     )
+
+
+def test_what_decodes_to_too_much_is_not_decoded() -> None:
+    bomb = gzip.compress(bytes(1000))
+    assert b"".join(content_encoding.decoded(bomb, "gzip", most=1000)) == bytes(1000)
+    with pytest.raises(content_encoding.NotDecodable, match="more than 999 bytes"):
+        list(content_encoding.decoded(bomb, "gzip", most=999))
 
 
 @given(st.sampled_from(sorted(content_encoding.ENCODINGS)), st.binary(max_size=100))

@@ -412,6 +412,17 @@ def written(script: Script, path: Path) -> Path:
     return path
 
 
+def repeated(path: Path, count: int) -> Path:
+    """A capture of so many publishes with routing key `a`, many in a packet."""
+    script = Script("handshake\nC1: channel.open\nS1: channel.open-ok\n")
+    script.add("C1: basic.publish routing_key=a | body=1")
+    last = script.packets.pop()
+    for at in range(0, count, 500):
+        octets = last.octets * min(500, count - at)
+        script.packets.append(last._replace(octets=octets, ts_ns=last.ts_ns + at * MS))
+    return written(script, path)
+
+
 def wired(script: Script) -> Iterator[tuple[int, wire.Packet]]:
     """The packets of a script as they are on the wire, each with the script's number of it."""
     ports = _ports(packet.connection for packet in script.packets)
