@@ -12,7 +12,7 @@ import amqpsniff
 from amqpsniff.compare import spill
 from amqpsniff.compare.losses import KINDS, LOST, RECEIVER_MISSED, Loss
 from amqpsniff.compare.same_traffic import WAYS, Touched
-from amqpsniff.compare.sighting import Sighter, Vocabulary
+from amqpsniff.compare.sighting import BLOCK_BYTES, Sighter, Vocabulary
 from tests.cli.running import run, write_capture
 from tests.compare.editing import PAIRS, compared, data_packets, packets, replaced, shifted, without
 from tests.conftest import SAMPLES
@@ -135,7 +135,7 @@ def test_an_altered_byte(tmp_path: Path) -> None:
     report = compared(CLEAN, other)
     assert fates(report) == {"altered": 1}
     (row,) = report["alterations"]
-    assert row["bytes"] <= sighting.BLOCK_BYTES
+    assert row["bytes"] <= BLOCK_BYTES
     assert row["way"] == "to-broker"
     assert "header" in row["frames"]
     (mine,) = (one for one in report["by_connection"] if one["to-broker"]["altered"])
