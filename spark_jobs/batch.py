@@ -22,7 +22,7 @@ from amqpsniff.analysis.report_tables import ERRORS, OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary, run_here
 from amqpsniff.archive.batch_reports import check_report, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
-from amqpsniff.archive.progress import Step
+from amqpsniff.archive.progress import RunProgress
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import CaptureError, FilterError
 from amqpsniff.options import Options
@@ -170,7 +170,7 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
     """Write the tables; without Spark only what is about the whole."""
     from .runner import SparkRunner
 
-    def notice(step: Step) -> None:
+    def notice(step: RunProgress) -> None:
         say(asdict(step))
         if step.why:
             LOG.info(step.why)

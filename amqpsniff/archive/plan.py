@@ -79,7 +79,7 @@ KEY_DIGITS = 20
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file that tasks read, and when it begins."""
 
     path: str
@@ -108,7 +108,7 @@ class Task:
         bucket: Its number among those whose packets are dealt out; None for one that reads files.
     """
 
-    sources: list[Source]
+    sources: list[SourceFile]
     skipped: array[int] = field(default_factory=lambda: array("q"))
     marks: array[int] | None = None
     inverted: bool = False
@@ -255,7 +255,7 @@ class _Planning:
     def __init__(self, files: Sequence[Surveyed], times: Sequence[int], task_bytes: int) -> None:
         self.files = files
         self.sources = [
-            Source(one.path, one.size, one.modified_ns, time)
+            SourceFile(one.path, one.size, one.modified_ns, time)
             for one, time in zip(files, times, strict=True)
         ]
         self.begins = [*accumulate((one.octets for one in files), initial=0)]

@@ -282,13 +282,13 @@ class _Run:
         self._parameters = parameters
         self.folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
         self._connection = _connect(SQL_MEMORY, SQL_THREADS, self.folder.name)
-        self.sources: dict[str, ScannedTable] = {}
+        self.sources: dict[str, StreamedTable] = {}
         self._reader: Any = None
         self._ahead: list[pa.RecordBatch] = []
         try:
             columns = self._needed(tables)
             for name, (schema, opened) in tables.items():
-                source = self.sources[name] = ScannedTable(schema, opened, columns)
+                source = self.sources[name] = StreamedTable(schema, opened, columns)
                 self._connection.register(name, source)
             relation = self._run(lambda: self._connection.sql(statement, params=parameters))
             if relation is None:
@@ -403,7 +403,7 @@ def answer(
     what reading raises.
     """
     sources = {
-        name: ScannedTable(schema, opened, None) for name, (schema, opened) in tables.items()
+        name: StreamedTable(schema, opened, None) for name, (schema, opened) in tables.items()
     }
     with _ready(setup, SQL_MEMORY, SQL_THREADS) as connection:
         for name, source in sources.items():
@@ -461,14 +461,14 @@ def _ready(
             connection.close()
 
 
-def _raise_what_reading_raised(sources: Mapping[str, ScannedTable]) -> None:
+def _raise_what_reading_raised(sources: Mapping[str, StreamedTable]) -> None:
     """Raise the error with which reading a table ended; DuckDB has only its text."""
     for source in sources.values():
         if source.error is not None:
             raise source.error from None
 
 
-class ScannedTable:
+class StreamedTable:
     """A table that DuckDB scans: a new stream of it at every scan.
 
     Attributes:

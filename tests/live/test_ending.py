@@ -19,7 +19,7 @@ import pytest
 from amqpsniff.capture.live_capture import InterfaceCapture
 from amqpsniff.capture.tail import FileCapture, PipeCapture
 from amqpsniff.cli.event_loop import Steps
-from amqpsniff.live.watch import Source, Watch
+from amqpsniff.live.watch import PacketSource, Watch
 from amqpsniff.options import Options
 from tests.cli.running import SIGNALS, environment
 from tests.conftest import SAMPLES
@@ -166,7 +166,7 @@ def repeated(send: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def watched(source: Source, seconds: float) -> tuple[Watch, int, int]:
+def watched(source: PacketSource, seconds: float) -> tuple[Watch, int, int]:
     """A run of that duration, and the earliest and latest time at which it may end."""
     watch = Watch(source, Options())
     began, began_ns, duration_ns = time.monotonic(), time.time_ns(), int(seconds * 1e9)

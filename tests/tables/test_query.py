@@ -329,7 +329,7 @@ def test_a_statement_is_given_tables_in_small_batches() -> None:
     texts = pa.array(["x" * 1000] * 20_000).dictionary_encode()
     batch = pa.record_batch({"method": texts})
     schema = pa.schema([("method", pa.string())])
-    source = query.ScannedTable(schema, lambda columns: [batch], None)
+    source = query.StreamedTable(schema, lambda columns: [batch], None)
     given = list(pa.RecordBatchReader.from_stream(source))
     assert max(one.num_rows for one in given) == query.BATCH_ROWS
     assert pa.Table.from_batches(given).equals(pa.table({"method": texts.cast(pa.string())}))
@@ -399,5 +399,5 @@ def test_a_batch_is_let_go_before_the_next_is_made() -> None:
             yield batch
             del batch
 
-    source = query.ScannedTable(pa.schema([("n", pa.int64())]), opened, None)
+    source = query.StreamedTable(pa.schema([("n", pa.int64())]), opened, None)
     assert sum(one.num_rows for one in pa.RecordBatchReader.from_stream(source)) == 40
