@@ -14,7 +14,7 @@ from .files import standard_output, write_text
 from .options import FailOn, Input, Rows, Wanted, at_least, offer, one_of, spread
 from .output import Output, write_answer, write_json
 from .reading import Reading, judged
-from .render.clock import Clock
+from .render.clock import LineClock
 from .render.readiness import sections
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def diagnose(
         output = Output()
         layout = Layout(
             output.room,
-            Clock("relative", reading.started),
+            LineClock("relative", reading.started),
             narrow=output.narrow,
             several=reading.several,
             places=places,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from amqpsniff.analysis.report_tables import REPORTS, TOPOLOGY, find
-from amqpsniff.archive.batch_reports import MAX_ROWS, Result, bucket_of, check_report
+from amqpsniff.archive.batch_reports import MAX_ROWS, FirstRows, bucket_of, check_report
 from amqpsniff.archive.filesystem import Folder, StorageOptions
 from amqpsniff.archive.output_folder import require_manifest
 from amqpsniff.spark_jobs.errors import saving, tell
@@ -81,10 +81,10 @@ def make(
     shown: int,
     bucket_seconds: int = 0,
     storage: StorageOptions | None = None,
-) -> Result:
+) -> FirstRows:
     """Run a report and show its first rows; see `dataframe`."""
     rows = dataframe(spark, name, output, bucket_seconds, storage)
-    return Result.of(name, rows.limit(MAX_ROWS + 1).toArrow(), shown)
+    return FirstRows.of(name, rows.limit(MAX_ROWS + 1).toArrow(), shown)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -35,7 +35,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
 
 from .filesystem import Folder
-from .plan import Pack, SourceFile, Task
+from .plan import FilePack, SourceFile, Task
 from .prefetch import prefetched
 
 DEALT = "_work/dealt"
@@ -78,7 +78,7 @@ class Deal:
     bucket with the same key has the same packets.
     """
 
-    pack: Pack
+    pack: FilePack
     keys: dict[int, str]
 
     def of(self, path: str) -> dict[int, int]:

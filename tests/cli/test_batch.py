@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.batch_reports import Result
+from amqpsniff.archive.batch_reports import FirstRows
 from amqpsniff.cli import output
 from amqpsniff.cli.output import Settings
 from amqpsniff.cli.render.batch import Shown
@@ -136,7 +136,7 @@ def test_times_of_a_report_are_of_the_wanted_zone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = pa.table({"bucket": [datetime(2026, 11, 29, 20, 15, 24, tzinfo=UTC), None]})
-    report = Result.of("latency", table, 2).as_json()
+    report = FirstRows.of("latency", table, 2).as_json()
     for zone, text in ((None, "20:15:24"), ("Europe/Berlin", "21:15:24+01:00")):
         monkeypatch.setattr(output.settings, "zone", zone)
         lines = Shown(quiet=True)
