@@ -163,11 +163,10 @@ def test_a_rotation_has_one_file_open(tmp_path: Path) -> None:
 def test_more_files_overlap_than_may_be_open(tmp_path: Path) -> None:
     """Each is longer than what is read of it at once."""
     count = merge.MAX_OPEN_FILES + 30
-    files: list[Times] = [list(range(n, 200 + n, 10)) for n in range(count)]
-    for n, one in enumerate(files):
-        write(tmp_path / f"{n:03}", one, merge.MERGED_BYTES // count // 8)
+    files: list[Times] = [list(range(n, 1000 + n, 10)) for n in range(count)]
+    names = [write(tmp_path / f"{n:03}", one, 500) for n, one in enumerate(files)]
     before = open_files()
-    captures = read([tmp_path])
+    captures = CaptureSet(names, block_bytes=2_000)
     found, opened = [], set()
     for batch in captures:
         opened.add(open_files() - before)
