@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Filters, PartFilters, RowFilter, Selection
     from amqpsniff.analysis.summary import Summary
     from amqpsniff.analysis.timeline import Entry
-    from amqpsniff.analysis.trace import Tracer, Wanted
+    from amqpsniff.analysis.trace import Tracer, WantedMessages
     from amqpsniff.capture import CaptureSet
     from amqpsniff.capture.packets import PacketBatch
     from amqpsniff.compare import CaptureProfile
@@ -279,7 +279,7 @@ class Passes:
             if wanted.done:
                 return
 
-    def tracer(self, wanted: Wanted) -> Tracer:
+    def tracer(self, wanted: WantedMessages) -> Tracer:
         """The rows that `trace` puts together, as an Arrow table too, and the clients' names."""
         from amqpsniff.analysis.trace import Tracer
         from amqpsniff.packs import COLUMNS
@@ -322,7 +322,7 @@ class Passes:
     ) -> CapturePage:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
-        from amqpsniff.analysis.diagnosis import Wanted
+        from amqpsniff.analysis.diagnosis import WantedFindings
         from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
@@ -330,7 +330,7 @@ class Passes:
 
         begin_bundle()
         chosen = self.chosen(counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
-        data = ReportData(chosen, connections, self.started, Wanted(only, ignore, severity))
+        data = ReportData(chosen, connections, self.started, WantedFindings(only, ignore, severity))
         wanted = chosen.matches_connection()
         census = Census(1, None, wanted, self.span(chosen))
         more: Any = {"census": census, "on_connection_end": data.introductions.add}

@@ -489,10 +489,12 @@ class Capture:
         >>> [(row["method"], row["outcome"]) for row in message.rows]
         [('basic.publish', 'confirmed'), ('basic.deliver', 'requeued'), ('basic.deliver', 'acked')]
         """
-        from amqpsniff.analysis.trace import MAX_ROWS, Wanted
+        from amqpsniff.analysis.trace import MAX_ROWS, WantedMessages
 
         chosen = self._selection(part)
-        wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
+        wanted = WantedMessages(
+            correlation_id, header, body_sha256, trace_id, operation, key, chosen
+        )
         tracer = self.passes.tracer(wanted)
         if tracer.full:
             warn(
@@ -635,10 +637,10 @@ class Capture:
         >>> print(diagnosis.verdict.sentences[-1])
         4 more findings are listed below.
         """
-        from amqpsniff.analysis.diagnosis import Diagnoser, Wanted
+        from amqpsniff.analysis.diagnosis import Diagnoser, WantedFindings
 
         chosen = self.passes.chosen(self._selection(part), "findings")
-        diagnoser = Diagnoser(chosen, Wanted(only, ignore, severity), self.passes.started)
+        diagnoser = Diagnoser(chosen, WantedFindings(only, ignore, severity), self.passes.started)
         ended = diagnoser.introductions.add
         if diagnoser.tables:
             for table, batch in self.passes.tables(

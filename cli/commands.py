@@ -102,8 +102,8 @@ def run(arguments: list[str]) -> int:
     arguments = arguments or ["--help"]
     name = arguments[0]
     # all of them to say which is meant by a name that is none
-    application = _application(*([name] if name in COMMANDS or name[:1] == "-" else COMMANDS))
-    command = typer.main.get_command(application)
+    program = application(*([name] if name in COMMANDS or name[:1] == "-" else COMMANDS))
+    command = typer.main.get_command(program)
     _leave_out_types(command)
     warn_once_if_slow()
     try:
@@ -130,8 +130,8 @@ def _complete() -> NoReturn:
     """Answer a shell, and leave; only the command that is typed is imported, if it is one."""
     typed = next((os.environ[name] for name in _TYPED if name in os.environ), "").split()
     names = typed[1:2] if typed[1:2] and typed[1] in COMMANDS else COMMANDS
-    application = _application(*names, completion=True)
-    typer.main.get_command(application).main([], "amqpsniff")
+    program = application(*names, completion=True)
+    typer.main.get_command(program).main([], "amqpsniff")
     raise SystemExit
 
 
@@ -143,20 +143,20 @@ class Program(TyperGroup):
         formatter.write("\n".join(painted(program_help(self.help or "", GROUPS))))
 
 
-def _application(*names: str, completion: bool = False) -> typer.Typer:
+def application(*names: str, completion: bool = False) -> typer.Typer:
     """The program with these commands, as far as there are such."""
-    application = typer.Typer(
+    program = typer.Typer(
         add_completion=completion or len(names) != 1 or names[0] not in COMMANDS,
         cls=Program,
         rich_markup_mode=None,
         context_settings=CONTEXT,
         no_args_is_help=False,
     )
-    application.callback()(_overview)
+    program.callback()(_overview)
     for name in names:
         if name in COMMANDS:
-            application.command(name, cls=Command, context_settings=CONTEXT)(function_of(name))
-    return application
+            program.command(name, cls=Command, context_settings=CONTEXT)(function_of(name))
+    return program
 
 
 def function_of(command: str) -> Any:
@@ -204,7 +204,7 @@ def _show_man(wanted: bool) -> None:
     if wanted:
         from .manual import page
 
-        print(page(typer.main.get_command(_application(*COMMANDS))), end="")
+        print(page(typer.main.get_command(application(*COMMANDS))), end="")
         raise typer.Exit
 
 

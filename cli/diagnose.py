@@ -18,7 +18,7 @@ from .files import standard_output, write_text
 from .options import FailOn, Input, Rows, Wanted, at_least, offer, one_of, spread
 from .output import Output, write_answer, write_json
 from .reading import Reading, judged
-from .render.clock import Clock
+from .render.clock import LineClock
 from .render.grid import INDENT, PROSE, Grid, facts
 from .render.text import Words
 
@@ -98,7 +98,7 @@ def diagnose(
         output = Output()
         layout = Layout(
             output.room,
-            Clock("relative", reading.started),
+            LineClock("relative", reading.started),
             narrow=output.narrow,
             several=reading.several,
             places=places,

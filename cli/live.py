@@ -32,7 +32,7 @@ from .render.summary import sections
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
     from amqpsniff.live.metrics import Server
-    from amqpsniff.live.watch import Source, Watch
+    from amqpsniff.live.watch import PacketSource, Watch
 
     from .dashboard.dashboard import Dashboard
 
@@ -393,7 +393,7 @@ class Live:
         for note in self._notes():
             complain(note)
 
-    def _source(self) -> Source:
+    def _source(self) -> PacketSource:
         """Where the packets come from, opened; rights that were needed for it are given up."""
         captures = self.sources.captures
         if captures:
@@ -427,7 +427,7 @@ class Live:
     def _keylog(self) -> str | None:
         return keylog(self.decoding.tls_keylog, exists=False)
 
-    def _writer(self, source: Source) -> CaptureWriter | None:
+    def _writer(self, source: PacketSource) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
 
         recording = self.recording

@@ -69,10 +69,10 @@ def trace(
         amqpsniff trace trace.pcapng --trace-id 4bf92f3577b34da6a3ce929d0e0e4736
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
-    from amqpsniff.analysis.trace import MAX_ROWS, Wanted
+    from amqpsniff.analysis.trace import MAX_ROWS, WantedMessages
 
     chosen = rows.selection()
-    wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
+    wanted = WantedMessages(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
     limit = rows.limit
     reading = Reading(source, rows)
     with reading.passing() as capture:
@@ -101,7 +101,7 @@ UNSAID = ("returned", "automatic")
 """Outcomes without a line: the first has a row of its own, the second is no event."""
 
 
-class Step(NamedTuple):
+class TraceEvent(NamedTuple):
     """An event of a message: when and where, and the text of its line."""
 
     place: Any
@@ -150,9 +150,9 @@ def _heading(message: TracedMessage) -> Iterator[Part]:
     yield from property_parts(first)
 
 
-def _steps(message: TracedMessage) -> Iterator[Step]:
+def _steps(message: TracedMessage) -> Iterator[TraceEvent]:
     for row in message.rows:
-        yield Step(SimpleNamespace(**row), list(_deed(row, message.rows[0])))
+        yield TraceEvent(SimpleNamespace(**row), list(_deed(row, message.rows[0])))
         outcome = row["outcome"]
         if outcome in (None, *UNSAID, *WAITING):
             continue
@@ -165,7 +165,7 @@ def _steps(message: TracedMessage) -> Iterator[Step]:
                 "sender": NOBODY,
             }
         )
-        yield Step(place, [Part(_emphasis(outcome), str(outcome)), *_what(row)])
+        yield TraceEvent(place, [Part(_emphasis(outcome), str(outcome)), *_what(row)])
 
 
 def _deed(row: Row, first: Row) -> Iterator[Part]:
@@ -207,5 +207,5 @@ def _emphasis(outcome: str) -> str:
     return "method" if style == "key" else style
 
 
-def _when(step: Step) -> tuple[int, int]:
+def _when(step: TraceEvent) -> tuple[int, int]:
     return step.place.ts_ns or 0, step.place.packet_number or 0

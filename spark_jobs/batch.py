@@ -22,7 +22,7 @@ from amqpsniff.analysis.report_tables import ERRORS, OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary, run_here
 from amqpsniff.archive.batch_reports import check_report, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
-from amqpsniff.archive.progress import Step
+from amqpsniff.archive.progress import RunProgress
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import CaptureError, FilterError
 from amqpsniff.options import Decoding, Options
@@ -46,7 +46,7 @@ Say = Callable[[dict[str, Any]], None]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job with command-line arguments; the exit code."""
-    given = _parser().parse_args(argv)
+    given = parser().parse_args(argv)
     _open_more_files()
     say: Say = _say if given.progress == "json" else lambda fact: None
     if given.progress != "json":
@@ -97,7 +97,7 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
         summary = _written(spark, batch, say)
         say({"summary": asdict(summary)})
         if summary.unreadable_files == summary.files:
-            raise CaptureError(_unreadable(batch))
+            raise CaptureError(no_file_read(batch))
         if names:
             master = str(spark.master if spark else given.master)
             here = master.startswith("local") and not is_remote(batch.folder.name)
@@ -145,7 +145,7 @@ def _batch(given: argparse.Namespace) -> Batch:
     )
 
 
-def _unreadable(batch: Batch) -> str:
+def no_file_read(batch: Batch) -> str:
     """Why no file could be read, in a line."""
     lost = {one.capture: one.detail for result in batch.results for one in result.lost}
     errors = [one.error or lost.get(one.path) for one in batch.plan.files]
@@ -160,7 +160,7 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
     """Write the tables; without Spark only what is about the whole."""
     from .runner import SparkRunner
 
-    def notice(step: Step) -> None:
+    def notice(step: RunProgress) -> None:
         say(asdict(step))
         if step.why:
             LOG.info(step.why)
@@ -205,9 +205,9 @@ def _say(fact: dict[str, Any]) -> None:
     print(json.dumps(fact, default=str), flush=True)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="amqpsniff-batch", description=__doc__)
-    add = parser.add_argument
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="amqpsniff-batch", description=__doc__)
+    add = made.add_argument
     add("inputs", nargs="+", metavar="INPUT", help="captures, folders, patterns, URIs")
     add("-o", "--output", required=True, metavar="DIR", help="folder of the tables")
     add("--master", help="Spark master; default: what spark-submit says")
@@ -237,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--rows", type=int, default=20, help="rows of a report that are shown")
     add("--task-bytes", type=int, default=TASK_BYTES)
     add("--progress", choices=("none", "json"), default="none")
-    return parser
+    return made
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from amqpsniff.analysis.report_tables import REPORTS, TOPOLOGY, find
-from amqpsniff.archive.batch_reports import MAX_ROWS, Result, bucket_of, check_report
+from amqpsniff.archive.batch_reports import MAX_ROWS, FirstRows, bucket_of, check_report
 from amqpsniff.archive.filesystem import Folder, StorageOptions
 from amqpsniff.archive.output_folder import require_manifest
 from amqpsniff.spark_jobs.errors import saving, tell
@@ -81,15 +81,15 @@ def make(
     shown: int,
     bucket_seconds: int = 0,
     storage: StorageOptions | None = None,
-) -> Result:
+) -> FirstRows:
     """Run a report and show its first rows; see `dataframe`."""
     rows = dataframe(spark, name, output, bucket_seconds, storage)
-    return Result.of(name, rows.limit(MAX_ROWS + 1).toArrow(), shown)
+    return FirstRows.of(name, rows.limit(MAX_ROWS + 1).toArrow(), shown)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one report with command-line arguments; the exit code."""
-    given = _parser().parse_args(argv)
+    given = parser().parse_args(argv)
     from amqpsniff.spark_jobs.session import session
 
     try:
@@ -113,15 +113,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     listed = "\n".join(f"  {one.name:12}{one.about}" for one in REPORTS.values())
-    parser = argparse.ArgumentParser(
+    made = argparse.ArgumentParser(
         prog="amqpsniff-report",
         description=__doc__,
         epilog=f"reports:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("name", metavar="NAME", help="the report")
     add("tables", metavar="TABLES", help="a folder that a batch has written")
     add("-o", "--output", metavar="DIR", help="write all rows there instead of showing some")
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--storage", default="{}", metavar="JSON", help="options for fsspec")
     add("--master", help="Spark master; default: what spark-submit says")
     add("--rows", type=int, default=20, help="how many rows to show")
-    return parser
+    return made
 
 
 if __name__ == "__main__":

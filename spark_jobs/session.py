@@ -115,7 +115,7 @@ def context(
         require_java()
         require_room()  # PySpark waits for ever for a file that Java writes there
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = (_told() if master is None else SparkConf()).setAppName(name)
+    conf = (configuration() if master is None else SparkConf()).setAppName(name)
     if master is not None:
         conf.setMaster(_LOCAL.sub(rf"local[\1,{ATTEMPTS}]", master))
         if master.startswith("local"):
@@ -129,7 +129,7 @@ def context(
         return SparkContext.getOrCreate(conf)
 
 
-def _told() -> SparkConf:
+def configuration() -> SparkConf:
     """The configuration of spark-submit, which Java reads.
 
     A Spark in this machine is reached from it only, unless configured otherwise.

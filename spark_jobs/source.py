@@ -152,7 +152,7 @@ class Written(InputPartition):
     name: str
 
 
-class Reading:
+class FileReading:
     """Reading of files as partitions, and of partitions as rows; for batch and stream readers."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
@@ -324,7 +324,7 @@ class AmqpReader(DataSourceReader):
     """Reads all captures."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self.reading = Reading(options, schema)
+        self.reading = FileReading(options, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
         written = self.reading.written()
@@ -342,7 +342,7 @@ class AmqpStreamReader(DataSourceStreamReader):
     """Reads new captures."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self.reading = Reading(options, schema)
+        self.reading = FileReading(options, schema)
         self._taken_ns = 0
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802

@@ -71,8 +71,8 @@ class NotDecodable(Exception):
     """The bytes are not what their content encoding says, or become too many."""
 
 
-def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
-    """The decoded body, in pieces; `encoding` is one of `ENCODINGS`.
+def decoded(body: bytes, encoding: str, most: int = MAX_DECODED_BYTES) -> Iterator[bytes]:
+    """The decoded body, in pieces, at most so many bytes; `encoding` is one of `ENCODINGS`.
 
     Raises NotDecodable, perhaps after some pieces.
     """
@@ -80,8 +80,8 @@ def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
     form = ENCODINGS[encoding]
     for piece in _PIECES.get(form, _zlib)(body):
         total += len(piece)
-        if total > MAX_DECODED_BYTES:
-            raise NotDecodable(f"decodes to more than {MAX_DECODED_BYTES:,} bytes")
+        if total > most:
+            raise NotDecodable(f"decodes to more than {most:,} bytes")
         yield piece
 
 

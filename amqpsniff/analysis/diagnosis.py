@@ -148,7 +148,7 @@ def _diagnosis(
     )
 
 
-class Wanted:
+class WantedFindings:
     """The findings that are wanted, by what they are.
 
     Raises UsageError for a code that is not in the catalogue, and for an unknown severity.
@@ -201,7 +201,7 @@ class Diagnoser:
         introductions: What is to hear of the connections that are over.
     """
 
-    def __init__(self, selection: Selection, wanted: Wanted, started: Started) -> None:
+    def __init__(self, selection: Selection, wanted: WantedFindings, started: Started) -> None:
         self._wanted = wanted
         self._selection = selection
         self._matches = selection.matches_connection()

@@ -49,9 +49,13 @@ class _Half:
 
 
 class FrameBytes:
-    """The bytes of streams as they are decoded; `add` is the plan's `on_stream`."""
+    """The bytes of streams as they are decoded, the last `max_bytes`.
 
-    def __init__(self) -> None:
+    `add` is the plan's `on_stream`.
+    """
+
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._halves: dict[tuple[str, str], _Half] = {}
         self._order: deque[tuple[tuple[str, str], int]] = deque()
         self._kept = 0
@@ -92,7 +96,7 @@ class FrameBytes:
         half.pieces.append(piece)
         self._order.append((key, len(piece)))
         self._kept += len(piece)
-        while self._kept > MAX_KEPT_BYTES:
+        while self._kept > self._max_bytes:
             old, length = self._order.popleft()
             self._kept -= length
             self._drop(old)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.counting import integers
-from amqpsniff.analysis.diagnosis import Diagnosis, Wanted
+from amqpsniff.analysis.diagnosis import Diagnosis, WantedFindings
 from amqpsniff.analysis.finding_tree import findings_of
 from amqpsniff.analysis.quality import flaws
 from amqpsniff.analysis.selection import RowFilter, Selection, no_connection
@@ -116,9 +116,9 @@ class ReportData:
         selection: Selection,
         named: Sequence[str],
         started: Started,
-        wanted: Wanted | None = None,
+        wanted: WantedFindings | None = None,
     ) -> None:
-        self._wanted = wanted or Wanted()
+        self._wanted = wanted or WantedFindings()
         self.start_ns: int | None = None
         self.zone = selection.tz
         self.introductions = Introductions()

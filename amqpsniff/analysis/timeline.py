@@ -84,9 +84,13 @@ class Timeline:
     Args:
         opening: Names of the methods that open a content.
         columns: Columns of messages that entries carry.
+        max_waiting: Entries that wait for a message that is not there yet.
     """
 
-    def __init__(self, opening: frozenset[str], columns: tuple[str, ...]) -> None:
+    def __init__(
+        self, opening: frozenset[str], columns: tuple[str, ...], max_waiting: int = MAX_WAITING
+    ) -> None:
+        self._max_waiting = max_waiting
         self._opening = opening
         self._columns = columns
         self._entries: deque[Entry] = deque()
@@ -149,7 +153,7 @@ class Timeline:
     def ready(self, *, last: bool = False) -> Iterator[Entry]:
         """Entries whose turn it is; with `last` all of them."""
         while self._entries:
-            if self._entries[0].waiting and not last and len(self._entries) <= MAX_WAITING:
+            if self._entries[0].waiting and not last and len(self._entries) <= self._max_waiting:
                 return
             yield self._entries.popleft()
 

@@ -24,11 +24,22 @@ from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
 from amqpsniff.spec.amqp10 import virtual_host
 from amqpsniff.tables.values import rows_of
 
-MAX_CONNECTIONS = 50_000
-"""Connections whose virtual host and name are kept; later ones have their address alone."""
 
-MAX_CHANNELS = 20_000
-"""Channels whose last declared queue and prefetch are kept; the oldest are forgotten."""
+class TopologyLimits(NamedTuple):
+    """Bounds on what is remembered.
+
+    Attributes:
+        names: Exchanges, queues, bindings and consumers, of each kind.
+        connections: Connections whose virtual host and name are kept; later ones have their address
+            alone.
+        channels: Channels whose last declared queue and prefetch are kept; the oldest are
+            forgotten.
+    """
+
+    names: int = MAX_NAMES
+    connections: int = 50_000
+    channels: int = 20_000
+
 
 MAX_PENDING = 64
 """Declarations of one channel that wait for the row of their reply: a client waits for each."""
@@ -160,7 +171,8 @@ def topology(
 class Topology:
     """Learns the topology from batches of frames and messages, added as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: TopologyLimits | None = None) -> None:
+        self.limits = limits or TopologyLimits()
         self.exchanges: dict[Any, Facts] = {}
         self.queues: dict[Any, Facts] = {}
         self.bindings: dict[Any, Facts] = {}
@@ -301,7 +313,7 @@ class Topology:
         """Note the name or the virtual host of a client."""
         connection = row["connection_id"]
         known = self._logins.get(connection)
-        if known is None and len(self._logins) >= MAX_CONNECTIONS:
+        if known is None and len(self._logins) >= self.limits.connections:
             self.forgotten = True
             return
         before = known or NO_LOGIN
@@ -345,7 +357,7 @@ class Topology:
         key = row["connection_id"], row["channel"]
         known = self._channels.get(key)
         if known is None:
-            if len(self._channels) >= MAX_CHANNELS:
+            if len(self._channels) >= self.limits.channels:
                 self._channels.popitem(last=False)
             known = self._channels[key] = Channel()
         return known
@@ -353,7 +365,7 @@ class Topology:
     # what is there
 
     def _put(self, where: dict[Any, Facts], key: Any, facts: Facts) -> None:
-        if key in where or len(where) < MAX_NAMES:
+        if key in where or len(where) < self.limits.names:
             where[key] = facts
         else:
             self.forgotten = True
@@ -414,7 +426,7 @@ class Topology:
     def _delete(self, row: Facts, arguments: Facts, name: Name) -> None:
         if not _holds(row, arguments):
             return
-        if name in self._deleted or len(self._deleted) < MAX_NAMES:
+        if name in self._deleted or len(self._deleted) < self.limits.names:
             self._deleted[name] = self._deleted.get(name, 0) + 1
             self._gone.add(name)
         else:

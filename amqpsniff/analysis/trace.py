@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedMessages:
     """The messages that are meant; all conditions that are given must hold.
 
     Raises UsageError if there is no condition, or one that is invalid.
@@ -164,7 +164,7 @@ class Tracer:
         clients: What the clients of these rows are called.
     """
 
-    def __init__(self, wanted: Wanted, started: Started = lambda: None) -> None:
+    def __init__(self, wanted: WantedMessages, started: Started = lambda: None) -> None:
         self._wanted = wanted
         conditions, part = wanted.part.split()
         self._named = RowFilter(conditions, "messages", started)

@@ -50,7 +50,7 @@ from .output_folder import (
     write_manifest,
 )
 from .plan import KEY_DIGITS, TASK_BYTES, Plan, Task, make_plan
-from .progress import Progress, Step
+from .progress import Progress, RunProgress
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
 from .surveys import (
     HERE_SECONDS,
@@ -240,7 +240,7 @@ class Batch:
     def run(
         self,
         runner: Runner = run_here,
-        notice: Callable[[Step], None] = lambda step: None,
+        notice: Callable[[RunProgress], None] = lambda step: None,
         cores: int = 1,
     ) -> Summary:
         """Bring the folder up to date; `cores` is how many items the runner works on at a time."""
@@ -251,7 +251,7 @@ class Batch:
                 self.lock.check()  # what another run has deleted is missed in many ways
                 raise
 
-    def _run(self, runner: Runner, notice: Callable[[Step], None], cores: int) -> Summary:
+    def _run(self, runner: Runner, notice: Callable[[RunProgress], None], cores: int) -> Summary:
         self._survey(runner, notice)
         specs = self._specs if self._specs is not None else self._make_plan()
         before = self._noted
@@ -259,7 +259,7 @@ class Batch:
         why = self.plan.why
         if is_outdated(self.folder):
             why += "; another version of this program made the tables there, so they are made anew"
-        notice(Step("plan", why=why))
+        notice(RunProgress("plan", why=why))
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
@@ -278,9 +278,9 @@ class Batch:
             done.clear()
             progress.look()
             if self.links:
-                notice(Step("links"))
+                notice(RunProgress("links"))
                 self._link(runner)
-            notice(Step("tables"))
+            notice(RunProgress("tables"))
             return self._commit(len(before))
 
     def _make_plan(self) -> list[TaskSpec]:
@@ -352,19 +352,19 @@ class Batch:
         more = [name for name in ("links", "frameworks") if getattr(self, name)]
         return json.dumps([form_of_rows(), options, sorted(self.tables), *more])
 
-    def _survey(self, runner: Runner, notice: Callable[[Step], None]) -> None:
+    def _survey(self, runner: Runner, notice: Callable[[RunProgress], None]) -> None:
         """Survey what is left."""
         if self._looked is None:
-            notice(Step("files"))
+            notice(RunProgress("files"))
             self.look()
         files, missing = self._looked or ([], [])
         total = len(files) + len(missing)
-        notice(Step("files", len(files), total))
+        notice(RunProgress("files", len(files), total))
         if missing:
             specs = survey_orders(missing, self.folder)
             found = runner(survey_all, specs, lambda: None)
             self._looked = [*files, *chain.from_iterable(found)], []
-            notice(Step("files", total, total))
+            notice(RunProgress("files", total, total))
 
     def _link(self, runner: Runner) -> None:
         """Link the messages of all tasks, and write those whose links are new."""

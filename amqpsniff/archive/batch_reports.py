@@ -65,7 +65,7 @@ def bucket_of(manifest: Manifest) -> int:
 
 
 @dataclass
-class Result:
+class FirstRows:
     """The first rows of a report; `more` says that there are others, `shown` how many to show."""
 
     report: Report
@@ -74,7 +74,7 @@ class Result:
     shown: int
 
     @classmethod
-    def of(cls, name: str, rows: pa.Table, shown: int) -> Result:
+    def of(cls, name: str, rows: pa.Table, shown: int) -> FirstRows:
         """The first of these rows."""
         return cls(find(name), rows.slice(0, MAX_ROWS), rows.num_rows > MAX_ROWS, shown)
 
@@ -113,7 +113,7 @@ class Result:
         return [[plain(value) for value in row.values()] for row in rows]
 
 
-def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> Result:
+def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> FirstRows:
     """Make a report by DuckDB, of files on this machine; raises UsageError for a report that is not
     there, and where no batch has written.
     """
@@ -130,10 +130,10 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
         files = [Path(folder.name, one) for one in files_of(manifest, table)]
         tables[table] = pa.schema([schema(table).field(one) for one in columns]), files
     statement = report.statement(bucket_seconds or bucket_of(manifest))
-    return Result.of(name, report.finished(answer_files(statement, tables, DUCKDB_SETUP)), shown)
+    return FirstRows.of(name, report.finished(answer_files(statement, tables, DUCKDB_SETUP)), shown)
 
 
-def write_page(folder: Folder, results: Iterable[Result]) -> None:
+def write_page(folder: Folder, results: Iterable[FirstRows]) -> None:
     """Write the page with all reports to a batch's folder."""
     tables: Mapping[str, pa.Table] = {one.report.name: one.table for one in results}
     folder.write("report.html", page(require_manifest(folder), tables).encode())

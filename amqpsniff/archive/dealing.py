@@ -35,7 +35,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
 
 from .filesystem import Folder
-from .plan import Pack, Source, Task
+from .plan import FilePack, SourceFile, Task
 from .prefetch import prefetched
 
 DEALT = "_work/dealt"
@@ -78,7 +78,7 @@ class Deal:
     bucket with the same key has the same packets.
     """
 
-    pack: Pack
+    pack: FilePack
     keys: dict[int, str]
 
     def of(self, path: str) -> dict[int, int]:
@@ -87,7 +87,7 @@ class Deal:
         return {mark: bucket for mark, bucket in pairs if bucket in self.keys}
 
 
-def object_name(source: Source, ending: str = "packets") -> str:
+def object_name(source: SourceFile, ending: str = "packets") -> str:
     """The name of a capture's object, or of what stands beside it."""
     facts = json.dumps([FORM, source.path, source.size, source.modified_ns])
     return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.{ending}"
@@ -138,7 +138,7 @@ class Objects(contextlib.ExitStack):
                 name = object_name(self._sources[path], "json")
                 self._folder.write(name, json.dumps(told).encode())
 
-    def _find(self, source: Source) -> None:
+    def _find(self, source: SourceFile) -> None:
         """Take the pieces that an earlier run has written, if all that are wanted are there."""
         wanted = {self._deal.keys[one]: one for one in self._deal.of(source.path).values()}
         there = json.loads(self._folder.read(object_name(source, "json")) or b"{}")
@@ -153,7 +153,7 @@ class _Object:
     """The object of a capture, while it is written."""
 
     def __init__(
-        self, marks: dict[int, int], source: Source, sink: Any, ports: frozenset[int] | None
+        self, marks: dict[int, int], source: SourceFile, sink: Any, ports: frozenset[int] | None
     ) -> None:
         self._buckets = sorted(set(marks.values()))
         places = {bucket: at for at, bucket in enumerate(self._buckets)}
@@ -200,7 +200,7 @@ class Part(NamedTuple):
     `skipped_bytes` of packets lie between it and the bucket's part of the capture before.
     """
 
-    source: Source
+    source: SourceFile
     ranges: list[tuple[int, int]]
     skipped_bytes: int
 

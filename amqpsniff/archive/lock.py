@@ -44,7 +44,7 @@ ASK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Owner:
+class LockOwner:
     """A process: `machine` is empty where systems do not say which one they are."""
 
     machine: str
@@ -54,7 +54,7 @@ class Owner:
     since: str
 
     @classmethod
-    def current(cls) -> Owner:
+    def current(cls) -> LockOwner:
         """This process, now."""
         process = os.getpid()
         since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -71,7 +71,7 @@ class Owner:
         return bool(started) and self.started == started
 
 
-LockFile = tuple[bool, str, Owner | None]
+LockFile = tuple[bool, str, LockOwner | None]
 """The lock file of a run: whether it still asks, its name, its owner (None while it is written)."""
 
 
@@ -85,11 +85,14 @@ class FolderLock:
     Its lock file, `name`, is in the folder `place` of `folder`.
     """
 
-    def __init__(self, folder: Folder, place: str = LOCKS) -> None:
+    def __init__(
+        self, folder: Folder, place: str = LOCKS, renew_seconds: float = RENEW_SECONDS
+    ) -> None:
         self._folder = folder
+        self._renew_seconds = renew_seconds
         self._place = place
         self.name = f"{place}/{uuid.uuid4().hex}.json"
-        self._owner = Owner.current()
+        self._owner = LockOwner.current()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._taken = False
@@ -103,7 +106,7 @@ class FolderLock:
         """Have the lock from now on; raises Locked while another run has it."""
         if self._taken:
             return
-        self._owner = Owner.current()
+        self._owner = LockOwner.current()
         self._write(has=False)
         try:
             while others := self._others():
@@ -145,7 +148,7 @@ class FolderLock:
                     self._folder.delete(self.name)
 
     def _renew(self) -> None:
-        while not self._ended.wait(RENEW_SECONDS):
+        while not self._ended.wait(self._renew_seconds):
             with self._lock, contextlib.suppress(OSError, OutputError):
                 if self._ended.is_set() or self._folder.read(self.name) is None:
                     return
@@ -169,7 +172,7 @@ class FolderLock:
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 facts = json.loads(octets)
                 asks, renewed_ns = not facts["has"], int(facts["renewed_ns"])
-                owner = Owner(**facts["owner"])
+                owner = LockOwner(**facts["owner"])
             lives = owner.lives if owner else None
             if lives is None:
                 known = now is not None and changed_ns is not None
@@ -181,7 +184,7 @@ class FolderLock:
                 self._dead.append(name)
         return found
 
-    def _refusal(self, owner: Owner | None) -> str:
+    def _refusal(self, owner: LockOwner | None) -> str:
         where = self._folder.name
         if owner is None:
             return f"{where}: another run begins there at this moment"

@@ -79,7 +79,7 @@ KEY_DIGITS = 20
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file that tasks read, and when it begins."""
 
     path: str
@@ -108,7 +108,7 @@ class Task:
         bucket: Its number among those whose packets are dealt out; None for one that reads files.
     """
 
-    sources: list[Source]
+    sources: list[SourceFile]
     skipped: array[int] = field(default_factory=lambda: array("q"))
     marks: array[int] | None = None
     inverted: bool = False
@@ -135,7 +135,7 @@ class Task:
 
 
 @dataclass
-class Pack:
+class FilePack:
     """Files that are read together by a task, and whose packets it deals out: marks and their
     buckets by path.
     """
@@ -158,7 +158,7 @@ class Plan:
 
     tasks: list[Task] = field(default_factory=list)
     files: list[Surveyed] = field(default_factory=list)
-    packs: list[Pack] = field(default_factory=list)
+    packs: list[FilePack] = field(default_factory=list)
     why: str = ""
 
     @property
@@ -255,7 +255,7 @@ class _Planning:
     def __init__(self, files: Sequence[Surveyed], times: Sequence[int], task_bytes: int) -> None:
         self.files = files
         self.sources = [
-            Source(one.path, one.size, one.modified_ns, time)
+            SourceFile(one.path, one.size, one.modified_ns, time)
             for one, time in zip(files, times, strict=True)
         ]
         self.begins = [*accumulate((one.octets for one in files), initial=0)]
@@ -301,13 +301,13 @@ class _Planning:
         for bucket, task in enumerate(tasks):
             task.bucket, task.read_bytes = bucket, task.octets
         local = dict(self._local(1))
-        packs: dict[int, Pack] = {}
+        packs: dict[int, FilePack] = {}
         for at, marks, buckets in self.spans.dealt():
             number = self.spans.packs[at]
             pack = packs.get(number)
             if pack is None:
                 task = local.get(number) or self._task(self.members[number], array("q"), False, 0)
-                pack = packs[number] = Pack(task)
+                pack = packs[number] = FilePack(task)
             path = self.files[at].path
             pack.marks[path], pack.buckets[path] = marks, buckets
         return Plan([*tasks, *local.values()], packs=list(packs.values()), why=self.why)

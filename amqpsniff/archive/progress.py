@@ -13,7 +13,7 @@ from .task_io import RUNNING, TaskResult, TaskSpec
 
 
 @dataclass
-class Step:
+class RunProgress:
     """Progress of a run: `stage` is `files`, `plan`, `tasks`, `links` or `tables`.
 
     `bytes` are those done of all.
@@ -43,14 +43,14 @@ class Progress:
         folder: Folder,
         specs: Sequence[TaskSpec],
         before: Iterable[TaskResult],
-        notice: Callable[[Step], None],
+        notice: Callable[[RunProgress], None],
     ) -> None:
         self._folder = folder
         self._waiting = {spec.key: spec.task for spec in specs}
         self._readers = Counter(one.path for spec in specs for one in spec.task.sources)
         self._notice = notice
         octets = sum(spec.task.octets for spec in specs)
-        self._step = Step(
+        self._step = RunProgress(
             "tasks", total=len(specs), total_bytes=octets, total_files=len(self._readers)
         )
         for name in folder.names(RUNNING):  # of a run that was killed

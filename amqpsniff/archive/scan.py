@@ -27,7 +27,7 @@ from .linking import FOLDER as LINKS
 from .linking import Joining, join, link_all, links_name
 from .lock import FolderLock, Locked
 from .merging import merge_findings
-from .plan import Source, Task
+from .plan import SourceFile, Task
 from .surveys import Surveyed
 from .task_io import RESULTS, TaskResult, TaskSpec, carry_out
 
@@ -81,7 +81,7 @@ class Scan:
         specs: list[TaskSpec] = []
         for sources, skipped, marks, *facts in unpack(self.order.folder.read(TASKS))["tasks"]:
             own = None if marks is None else array("q", marks)
-            task = Task([Source(*one) for one in sources], array("q", skipped), own, *facts)
+            task = Task([SourceFile(*one) for one in sources], array("q", skipped), own, *facts)
             specs.append(replace(self.order, task=task, key=f"{len(specs):06d}"))
         return specs
 

@@ -18,7 +18,7 @@ from typing import IO, Protocol
 
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.pcapng_interface import Section
+from amqpsniff.capture.pcapng_interface import PcapngSection
 from amqpsniff.capture.poll import readable
 from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.capture.reader import MAX_TOLD, Reader
@@ -41,7 +41,7 @@ Opener = Callable[[str], IO[bytes]]
 """Opens a file by its name, raising OSError."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """A source of the bytes of a capture."""
 
     regular: bool
@@ -90,14 +90,14 @@ class CaptureFile:
         *,
         block_bytes: int = BLOCK_BYTES,
         opener: Opener | None = None,
-        source: Source | None = None,
+        source: ByteSource | None = None,
     ) -> None:
         self.capture = os.fspath(name)
         self.block_bytes = block_bytes
         self._ahead: list[PacketBatch] = []
         self._clock_ns = self._set_back = 0
         self._disorder = _Disorder()
-        self._source: Source = source if source is not None else _Source(self.capture, opener)
+        self._source: ByteSource = source if source is not None else _Source(self.capture, opener)
         self._bytes = PushReader(self.capture)
         try:
             self._reader, self._blocks = self._recognised()
@@ -133,7 +133,7 @@ class CaptureFile:
         return self._reader.comments
 
     @property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[PcapngSection]:
         """Sections of a pcapng file begun so far; none of a pcap file."""
         return getattr(self._reader, "sections", [])
 

@@ -84,7 +84,9 @@ class InterfaceCapture:
         names: Iterable[str],
         expression: str = "",
         buffer_bytes: int = BUFFER_BYTES,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        self.look_seconds = look_seconds
         self.names = list(dict.fromkeys(names)) or [ANY]
         self.all = self.names == [ANY]
         if ANY in self.names and not self.all:
@@ -134,7 +136,7 @@ class InterfaceCapture:
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
         """Batches of what is there, at most so many packets, and each packet's interface index."""
-        if self._ring.error() or time.monotonic() - self._looked > LOOK_SECONDS:
+        if self._ring.error() or time.monotonic() - self._looked > self.look_seconds:
             self._look()
         return self._ring.take(most)
 

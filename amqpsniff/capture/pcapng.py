@@ -15,7 +15,7 @@ description that cannot be read, is left out from there on: what its packets are
 Blocks are read in C where they carry packets, and else one by one, which takes some microseconds.
 So what is repeated byte for byte is read once: an interface description, a section without packets.
 
-Options of packets are left to `Section.packet_options`. Not read: drop counts of the obsolete
+Options of packets are left to `PcapngSection.packet_options`. Not read: drop counts of the obsolete
 Packet Block, names, custom data.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html; numbering and rounding
@@ -51,7 +51,7 @@ from amqpsniff.capture.pcapng_interface import (
     OPT_COMMENT,
     Interface,
     InterfaceStatistics,
-    Section,
+    PcapngSection,
     add_statistics,
     options,
 )
@@ -94,7 +94,7 @@ class PcapngReader(Reader):
     def __init__(self, capture: str) -> None:
         super().__init__(capture)
         self.interfaces: list[Interface] = []
-        self.sections: list[Section] = []
+        self.sections: list[PcapngSection] = []
         self._order = ""
         self._table = array("q")
         self._statistics: dict[str, InterfaceStatistics] = {}
@@ -289,9 +289,9 @@ class PcapngReader(Reader):
         self._end_section()
         self._order = order
         if len(self.sections) < MAX_SECTIONS and self._kept_interfaces < MAX_INTERFACES:
-            self.sections.append(Section(self.packets, order, self.interfaces))
+            self.sections.append(PcapngSection(self.packets, order, self.interfaces))
         elif self.sections[-1].interfaces:
-            self.sections.append(Section(self.packets, order, []))
+            self.sections.append(PcapngSection(self.packets, order, []))
         for code, value in options(block[position + 24 : position + padded - 4], order):
             if code == OPT_COMMENT:
                 self._comment(value)

@@ -190,7 +190,7 @@ def _little(code: int, value: bytes, order: str, numbers: frozenset[int]) -> byt
     return value[:width][::-1] + value[width:]
 
 
-class Section(NamedTuple):
+class PcapngSection(NamedTuple):
     """A section: the last packet before it, its byte order, its interfaces by index.
 
     Rows of packets name no interface: few need it, and a column would cost all others. It stands in
@@ -228,7 +228,7 @@ class Section(NamedTuple):
             yield code, _little(code, value, self.order, _PACKET_NUMBERS)
 
 
-def section_of(sections: Sequence[Section], number: int) -> Section:
+def section_of(sections: Sequence[PcapngSection], number: int) -> PcapngSection:
     """The section of a packet among those begun so far; there is at least one."""
     return sections[bisect_left(sections, number, 1, key=_PACKETS_BEFORE) - 1]
 

@@ -30,7 +30,7 @@ from amqpsniff.capture.pcapng_interface import (
     Interface,
     InterfaceStatistics,
     Option,
-    Section,
+    PcapngSection,
     section_of,
 )
 from amqpsniff.errors import CaptureError
@@ -225,12 +225,12 @@ class Interfaces:
             if interface.statistics is not None:
                 self._writer.statistics(self._numbers[id(interface)], interface.statistics)
 
-    def section(self, capture: AnyCapture, number: int) -> Section | None:
+    def section(self, capture: AnyCapture, number: int) -> PcapngSection | None:
         """The section of a packet, None in a file without sections."""
         sections = _sections(capture)
         return section_of(sections, number) if sections else None
 
 
-def _sections(capture: AnyCapture) -> list[Section]:
+def _sections(capture: AnyCapture) -> list[PcapngSection]:
     """The sections of a capture; tshark's reading of one has none."""
     return getattr(capture, "sections", [])

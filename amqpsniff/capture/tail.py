@@ -33,14 +33,8 @@ from amqpsniff.capture.push_reader import BEFORE_READ, PushReader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
-BYTES_AT_ONCE = 4 * BLOCK_BYTES
-"""Bytes read before there is time for something else, such as a key that was pressed."""
-
-LOOK_SECONDS = 0.5
-"""How often it is looked for other files while this one has more: they may be gone by its end."""
-
-GONE_SECONDS = 2.0
-"""How long a file that is gone may have no successor before that is said."""
+BLOCKS_AT_ONCE = 4
+"""Blocks read before there is time for something else, such as a key that was pressed."""
 
 MAX_LOST = 1000
 """Findings of files that are lost; of a ring that is always quicker there is one with each turn."""
@@ -54,8 +48,9 @@ class _Followed(ABC):
     live = False
     _bytes: PushReader
 
-    def __init__(self, capture: str) -> None:
+    def __init__(self, capture: str, block_bytes: int = BLOCK_BYTES) -> None:
         self.capture = capture
+        self.block_bytes = block_bytes
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.ended = False
@@ -85,7 +80,7 @@ class _Followed(ABC):
     def take(self, most: int) -> Iterator[Taken]:
         """Batches of the packets that are there, at most `packets`; raises NotACapture."""
         read = 0
-        while read < BYTES_AT_ONCE and most > 0 and not self.ended:
+        while read < BLOCKS_AT_ONCE * self.block_bytes and most > 0 and not self.ended:
             octets = self._next()
             read += len(octets)
             last, self._last = self._last, []
@@ -152,7 +147,7 @@ class PipeCapture(_Followed):
     def _more(self) -> bytes:
         if not readable(self._file):
             return b""
-        octets = self._file.read(BLOCK_BYTES)
+        octets = self._file.read(self.block_bytes)
         if octets == b"":
             self._bytes.refuse()
             self._over(cut=False)
@@ -169,11 +164,27 @@ class FileCapture(_Followed):
 
     Names are files, directories and patterns. What is lost because a file was removed or begun anew
     before it was read is a note at once and a finding. Raises CaptureError when nothing is there.
+
+    Args:
+        names: What to follow.
+        block_bytes: Bytes that are read at once.
+        look_seconds: How often it is looked for other files while this one has more: they may be
+            gone by its end.
+        gone_seconds: How long a file that is gone may have no successor before that is said.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(
+        self,
+        names: Iterable[str],
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        look_seconds: float = 0.5,
+        gone_seconds: float = 2.0,
+    ) -> None:
         self.names = list(names)
-        super().__init__(",".join(self.names))
+        self.look_seconds = look_seconds
+        self.gone_seconds = gone_seconds
+        super().__init__(",".join(self.names), block_bytes)
         for name in self.names:
             if _is_pipe(name):
                 raise CaptureError(f"{shown(name)}: a pipe can only be followed by itself")
@@ -209,7 +220,7 @@ class FileCapture(_Followed):
     def _more(self) -> bytes:
         while True:
             octets = self._read()
-            if octets and time.monotonic() - self._looked < LOOK_SECONDS:
+            if octets and time.monotonic() - self._looked < self.look_seconds:
                 return octets
             self._waits = not self._listing.due
             if self._waits:
@@ -243,7 +254,7 @@ class FileCapture(_Followed):
         """The next bytes of the file; where it was begun anew none, and it is let go of."""
         if self._file is None:
             return b""
-        octets = self._file.read(BLOCK_BYTES) or b""
+        octets = self._file.read(self.block_bytes) or b""
         position = self._position + len(octets)
         head = os.pread(self._file.fileno(), HEAD_BYTES, 0)
         size = os.fstat(self._file.fileno()).st_size
@@ -281,7 +292,7 @@ class FileCapture(_Followed):
         """Say so when the file is gone and for a while nothing comes in its place."""
         if there:
             self._missed_at = self._looked
-        elif self._looked - self._missed_at >= GONE_SECONDS:
+        elif self._looked - self._missed_at >= self.gone_seconds:
             self._missed_at = math.inf
             self.notes.append(f"{shown(self._path)} is gone; what comes in its place is followed")
 

@@ -35,7 +35,7 @@ MAX_DEPTH = 100
 """Nesting of fields that is read: tshark's own limit is of that size, and ours is 32."""
 
 
-class Field(NamedTuple):
+class TsharkField(NamedTuple):
     """One field: its name, what is shown of it with and without its name, its bytes if it says
     which, and the fields below it."""
 
@@ -43,9 +43,9 @@ class Field(NamedTuple):
     label: str
     show: str
     octets: bytes | None
-    fields: list[Field]
+    fields: list[TsharkField]
 
-    def below(self, name: str) -> Field | None:
+    def below(self, name: str) -> TsharkField | None:
         """The first field of that name directly below this one."""
         for each in self.fields:
             if each.name == name:
@@ -59,7 +59,7 @@ class Dissected(NamedTuple):
 
     packet_number: int
     ends: frozenset[str]
-    fields: Field
+    fields: TsharkField
     malformed: bool
 
 
@@ -113,7 +113,7 @@ class _Pdml:
         self._number = 0
         self._addresses = ("", "")
         self._ends: frozenset[str] = frozenset()
-        self._open: list[Field] = []
+        self._open: list[TsharkField] = []
         self._found: list[Dissected] = []
 
     def feed(self, octets: bytes) -> list[Dissected]:
@@ -173,7 +173,7 @@ class _Pdml:
         if name != PAYLOAD and told.get("value"):
             octets = _bytes(told.get("unmaskedvalue") or told["value"])
         show = "" if name == PAYLOAD else told.get("show", "")
-        field = Field(name, told.get("showname", ""), show, octets, [])
+        field = TsharkField(name, told.get("showname", ""), show, octets, [])
         if self._open:
             self._open[-1].fields.append(field)
         self._open.append(field)

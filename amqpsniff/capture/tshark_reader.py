@@ -105,9 +105,11 @@ class TsharkCapture:
         *,
         block_bytes: int = BLOCK_BYTES,
         segments: bool = False,
+        silence_s: float = SILENCE_S,
     ) -> None:
         self.capture = name
         self.why = why
+        self.silence_s = silence_s
         self.block_bytes = block_bytes
         try:
             self.tshark = found_tshark()
@@ -142,7 +144,7 @@ class TsharkCapture:
             self.tshark,
             ["-r", self.capture, *options, *more],
             stdin=0 if self.capture == STANDARD_INPUT else DEVNULL,
-            silence_s=PATIENCE_S if stream else SILENCE_S,
+            silence_s=PATIENCE_S if stream else self.silence_s,
         )
         weakref.finalize(self, run.close)
         self._run = run

@@ -39,7 +39,7 @@ MAX_DRIFT = 1e-3
 """A thousandth: no clock is so wrong (quartz: 1e-4); what looks so was set, or is congestion."""
 
 
-class Clock:
+class ClockDifference:
     """Learns from differences: `learn` for each frame, then `settle`, then `ahead_ns`.
 
     Directions: 0 from the client's capture to the broker's, 1 back. Times are those of the client's

@@ -65,7 +65,7 @@ def pairs(client: Sighting, broker: Sighting) -> tuple[list[Pair], list[Talk], l
         ("id", _alike(lambda talk: talk.connection_id)),
         ("ends", _alike(lambda talk: frozenset(talk.ends))),
         ("sequence", _alike(lambda talk: talk.isn)),
-        ("sequence", _overlapping),
+        ("sequence", overlapping),
         ("order", _alike(lambda talk: frozenset(talk.ends) if talk.syn_seen else None)),
     )
     for how, choices in steps:
@@ -84,7 +84,7 @@ def _matched(near: Iterable[Talk], choices: Choices, how: str) -> list[Pair]:
     gone: set[int] = set()
     for talk in sorted(near, key=lambda talk: talk.start_ns):
         others = (other for other in choices(talk) if id(other) not in gone)
-        made = (pair for other in others if (pair := _pair(talk, other, how)) is not None)
+        made = (pair for other in others if (pair := paired(talk, other, how)) is not None)
         fitting = list(islice(made, enough))
         if len(fitting) == 1:
             found.append(fitting[0])
@@ -105,7 +105,7 @@ def _alike(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
     return choices
 
 
-def _overlapping(far: list[Talk]) -> Choices:
+def overlapping(far: list[Talk]) -> Choices:
     """Choices in mid-stream are those whose bytes may have the same sequence numbers."""
     others = [talk for talk in far if talk.isn is None]
     kept = [_Numbers(others, by_client) for by_client in (True, False)]
@@ -166,7 +166,7 @@ def _length(runs: list[_Run]) -> int:
     return sum(end - first for _, first, end in runs)
 
 
-def _pair(talk: Talk, other: Talk, how: str) -> Pair | None:
+def paired(talk: Talk, other: Talk, how: str) -> Pair | None:
     """Two conversations as one, if their sequence numbers allow it."""
     turned = talk.client != other.client
     shifts = []

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from amqpsniff.compare import losses as fates
-from amqpsniff.compare.clock import Clock
+from amqpsniff.compare.clock import ClockDifference
 from amqpsniff.compare.losses import Loss, View
 from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import (
@@ -77,7 +77,7 @@ class SameTraffic:
         """What was found, as JSON has it; `top` rows of each list."""
         client, broker = self.sightings
         found, near, far = pairs(client, broker)
-        clock = Clock()
+        clock = ClockDifference()
         for pair in found:
             for way in (0, 1):
                 learn(clock, pair, way)
@@ -124,7 +124,9 @@ def _unmatched(talk: Talk, side: str) -> Row:
 class _Overall:
     """Adds connections up."""
 
-    def __init__(self, clock: Clock, words: Vocabulary, client: Sighting, top: int) -> None:
+    def __init__(
+        self, clock: ClockDifference, words: Vocabulary, client: Sighting, top: int
+    ) -> None:
         self._clock = clock
         self._words = words
         self._names = client.connection_names
@@ -187,7 +189,7 @@ class _Overall:
         """Delays of one way of a connection, and how many frames which capture has."""
         delays = Delays(self._delays[way].base_ns)
         counts: Counter[str] = Counter()
-        touched = _Touched(lost, altered)
+        touched = Touched(lost, altered)
         for near, far in both(pair, direction_of(pair, way)):
             if near is None or far is None:
                 one = near or far
@@ -243,7 +245,7 @@ class _Overall:
                     found.append((begin, begin + octets))
         return found
 
-    def _list(self, pair: Pair, way: int, touched: _Touched) -> None:
+    def _list(self, pair: Pair, way: int, touched: Touched) -> None:
         place = {
             "connection_id": pair.client.connection_id,
             "client": pair.client.address,
@@ -335,7 +337,7 @@ MAX_FRAMES = 5
 """Frames that are named for what was lost or altered: it is seldom more than one."""
 
 
-class _Touched:
+class Touched:
     """Names the frames that losses and alterations lie in."""
 
     def __init__(self, lost: list[Loss], altered: list[tuple[int, int]]) -> None:
@@ -501,7 +503,7 @@ def timed(near: Frame, far: Frame, way: int) -> tuple[int, int, int] | None:
     return (far[1], near[1], near[1]) if way else (near[1], far[1], near[1])
 
 
-def learn(clock: Clock, pair: Pair, way: int) -> None:
+def learn(clock: ClockDifference, pair: Pair, way: int) -> None:
     """Let the clock see every frame of one way of a connection."""
     for near, far in both(pair, direction_of(pair, way)):
         if near is not None and far is not None:

@@ -180,8 +180,11 @@ class Readable(Protocol):
 class Sighter:
     """Reads one capture: `read` gives packets done now and then; then `sighting` is complete."""
 
-    def __init__(self, capture: Readable, words: Vocabulary) -> None:
+    def __init__(
+        self, capture: Readable, words: Vocabulary, max_connections: int = MAX_CONNECTIONS
+    ) -> None:
         self.sighting = Sighting(capture.names)
+        self._max_connections = max_connections
         self._capture = capture
         self._words = words
         self._open: dict[int, Talk] = {}
@@ -269,7 +272,7 @@ class Sighter:
 
     def _keep(self, talk: Talk, row: dict[str, Any]) -> None:
         """A conversation was AMQP, as a row of the connections table says."""
-        if len(self.sighting.talks) >= MAX_CONNECTIONS:
+        if len(self.sighting.talks) >= self._max_connections:
             self.sighting.forgotten += 1
             return
         talk.client = 1 if row["client"] == talk.ends[1] else 0

@@ -21,7 +21,7 @@ MAX_KEYS = 100
 
 
 @dataclass(frozen=True)
-class Section:
+class TopologySection:
     """A section of the topology, and how its rows are compared.
 
     Attributes:
@@ -44,24 +44,24 @@ class Section:
 
 
 SECTIONS = (
-    Section(
+    TopologySection(
         "exchanges", "exchange", ("vhost", "exchange"), ("exchange",), ("vhost",),
         ("type", "durable", "auto_delete", "internal", "arguments"), "published",
     ),
-    Section(
+    TopologySection(
         "queues", "queue", ("vhost", "queue"), ("queue",), ("vhost", "queue"),
         ("durable", "exclusive", "auto_delete", "arguments"), "delivered",
     ),
-    Section(
+    TopologySection(
         "bindings", "binding",
         ("vhost", "exchange", "destination_type", "destination", "routing_key", "arguments"),
         ("exchange", "destination", "routing_key"), ("vhost", "destination"), ("removed",), "",
     ),
-    Section(
+    TopologySection(
         "publishers", "publisher", ("vhost", "name", "exchange"), ("name", "exchange"),
         ("vhost", "name"), ("routing_keys",), "published",
     ),
-    Section(
+    TopologySection(
         "consumers", "consumer", ("vhost", "name", "queue"), ("name", "queue"),
         ("vhost", "name", "queue"), ("prefetch_count", "no_ack"), "delivered",
     ),
@@ -84,7 +84,7 @@ def compared(before: CaptureProfile, after: CaptureProfile) -> dict[str, Any]:
     return found
 
 
-def _section(section: Section, before: CaptureProfile, after: CaptureProfile) -> list[Row]:
+def _section(section: TopologySection, before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     sides: tuple[Mapping[str, Any], ...] = (before.topology, after.topology)
     old, new = (_by_key(section, side[section.name]) for side in sides)
     old, new = _known(section, old, new), _known(section, new, old)
@@ -100,7 +100,7 @@ def _section(section: Section, before: CaptureProfile, after: CaptureProfile) ->
 _CHANGES = ("new", "gone", "changed", "traffic")
 
 
-def _by_key(section: Section, rows: Iterable[Row]) -> dict[Key, Row]:
+def _by_key(section: TopologySection, rows: Iterable[Row]) -> dict[Key, Row]:
     """Rows by their key, those that differ in made-up names alone as one."""
     found: dict[Key, Row] = {}
     for row in rows:
@@ -116,7 +116,7 @@ def _by_key(section: Section, rows: Iterable[Row]) -> dict[Key, Row]:
     return found
 
 
-def _part(section: Section, row: Row, name: str) -> Any:
+def _part(section: TopologySection, row: Row, name: str) -> Any:
     value = row[name]
     if isinstance(value, str) and name in section.made_up:
         return lasting(value)
@@ -132,7 +132,9 @@ def _merged(one: Any, other: Any) -> Any:
     return one if one == other else None
 
 
-def _known(section: Section, rows: dict[Key, Row], others: dict[Key, Row]) -> dict[Key, Row]:
+def _known(
+    section: TopologySection, rows: dict[Key, Row], others: dict[Key, Row]
+) -> dict[Key, Row]:
     """The rows with what is not known of their keys filled in from rows that are alike."""
     if not any(None in key for key in rows):
         return rows
@@ -159,7 +161,7 @@ def _fits(key: Key, other: Key, places: list[int]) -> bool:
 
 
 def _row(
-    section: Section,
+    section: TopologySection,
     key: Key,
     old: Row | None,
     new: Row | None,
@@ -204,7 +206,7 @@ def _row(
     }
 
 
-def _changed(section: Section, old: Row, new: Row) -> dict[str, list[Any]]:
+def _changed(section: TopologySection, old: Row, new: Row) -> dict[str, list[Any]]:
     """The facts that both captures know and that differ, as [before, after]."""
     found: dict[str, list[Any]] = {}
     for name in section.facts:

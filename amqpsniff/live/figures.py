@@ -68,7 +68,9 @@ class Figures:
         top: int,
         channel: int | None = None,
         wanted: Callable[[str, str, str], bool] | None = None,
+        shown: int = MAX_SHOWN,
     ) -> None:
+        self.shown = shown
         self.census = Census(top, channel, wanted)
         self.consume = self.census.consume
         self.connections: list[Row] = []
@@ -156,7 +158,7 @@ class Figures:
             for session in self._sessions():
                 turn(session)
             self.lately.rotate()
-        wanted = [one for one in self._open.values() if self._wants(one)][-MAX_SHOWN:]
+        wanted = [one for one in self._open.values() if self._wants(one)][-self.shown :]
         shown = dict.fromkeys(peer.name()[0] for peer in wanted)
         for connection_id in self._known.keys() - shown.keys():
             if self._known[connection_id].said:

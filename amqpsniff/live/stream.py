@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
-from amqpsniff.live.watch import SETTLE_SECONDS, Source, Watch
+from amqpsniff.live.watch import SETTLE_SECONDS, PacketSource, Watch
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options
 
@@ -102,7 +102,7 @@ def _source(
     interface: str | Iterable[str] | None,
     capture: str | Iterable[str] | None,
     ports: Iterable[int],
-) -> Source:
+) -> PacketSource:
     if (interface is None) == (capture is None):
         raise UsageError("watch takes an interface, as `any`, or a capture that is being written")
     if capture is not None:

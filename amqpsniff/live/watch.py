@@ -49,7 +49,7 @@ PUBLISHED = "published_ns"
 Batches = Iterator[tuple[str, Any]]
 
 
-class Source(Protocol):
+class PacketSource(Protocol):
     """A source of packets: `amqpsniff.capture.live_capture`, `.tail`."""
 
     capture: str
@@ -129,7 +129,7 @@ class Watch:
 
     def __init__(
         self,
-        source: Source,
+        source: PacketSource,
         options: Options,
         tables: Sequence[str] = (),
         *,

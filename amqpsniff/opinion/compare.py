@@ -62,13 +62,19 @@ class Comparison:
     """
 
     def __init__(
-        self, capture: Passes, tshark: Tshark | None = None, *, silence_s: float = SILENCE_S
+        self,
+        capture: Passes,
+        tshark: Tshark | None = None,
+        *,
+        silence_s: float = SILENCE_S,
+        window_packets: int = WINDOW_PACKETS,
     ) -> None:
         _check_one_file(capture)
         self._show_secrets = capture.options.show_secrets
         self.passes = Passes(capture.names, replace(capture.options, show_secrets=True))
         self.tshark = tshark or find()
         self.silence_s = silence_s
+        self.window_packets = window_packets
         self.compared = self.equal = self.ours = self.theirs = self.unknown = 0
         self.known: Counter[str] = Counter()
         self._traffic = Traffic()
@@ -98,7 +104,7 @@ class Comparison:
                 waiting[sight.packet_number][1].append(sight)
                 if sight.packet_number > latest:
                     break
-            until = latest - WINDOW_PACKETS
+            until = latest - self.window_packets
             if until > done:
                 done = until
                 yield from self._compare(waiting, until)

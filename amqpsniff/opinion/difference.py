@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from amqpsniff.capture.tshark_frames import Field
+from amqpsniff.capture.tshark_frames import TsharkField
 from amqpsniff.opinion.sighting import KINDS_1_0, PROTOCOL_HEADER, Ours, Theirs
 from amqpsniff.opinion.values import Table, compare, plain
 from amqpsniff.spec import METHODS
@@ -142,7 +142,7 @@ def _same_method(ours: Ours, theirs: Theirs) -> bool:
     return theirs.ids in known and theirs.method == ours.method
 
 
-def _named(ours: Table, fields: list[Field]) -> Iterator[tuple[str, object, object]]:
+def _named(ours: Table, fields: list[TsharkField]) -> Iterator[tuple[str, object, object]]:
     """(name, ours, theirs) of the arguments or properties that differ."""
     mine = dict(ours)
     others = {}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from amqpsniff.capture.tshark_frames import Field
+from amqpsniff.capture.tshark_frames import TsharkField
 from amqpsniff.opinion import difference as about
 from amqpsniff.opinion.difference import FIELD_PREFIXES, FILTER, Difference
 from amqpsniff.opinion.sighting import DATA_OFFSET, KINDS_1_0, PROTOCOL_HEADER, TRANSFER
@@ -142,7 +142,7 @@ def _array_values(difference: Difference, traffic: Traffic) -> bool:
     return is_inside and _has_array(difference, traffic)
 
 
-def _shows(fields: list[Field], pattern: re.Pattern[str]) -> bool:
+def _shows(fields: list[TsharkField], pattern: re.Pattern[str]) -> bool:
     return any(pattern.search(each.label) or _shows(each.fields, pattern) for each in fields)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from amqpsniff.capture.tshark_frames import Dissected, Field
+from amqpsniff.capture.tshark_frames import Dissected, TsharkField
 from amqpsniff.spec import FRAME_OVERHEAD_BYTES, FRAME_TYPES
 
 KINDS = {row.code: row.name for row in FRAME_TYPES}
@@ -51,8 +51,8 @@ class Theirs(NamedTuple):
     size: int
     ids: tuple[int | None, int | None]
     method: str | None
-    arguments: list[Field]
-    properties: list[Field]
+    arguments: list[TsharkField]
+    properties: list[TsharkField]
     body_size: int | None
     malformed: bool
 
@@ -112,7 +112,7 @@ def _frame_of_1_0(dissected: Dissected, code: int, data_offset: int) -> Theirs:
     )
 
 
-def _number(field: Field | None) -> int:
+def _number(field: TsharkField | None) -> int:
     """What a field shows as a number; -1 when it is not there or shows none."""
     try:
         return int(field.show, 0) if field is not None else -1
@@ -120,7 +120,7 @@ def _number(field: Field | None) -> int:
         return -1
 
 
-def _word(field: Field | None) -> str:
+def _word(field: TsharkField | None) -> str:
     """The word in `Method: Close-Ok (51)`; a question mark where tshark has none."""
     found = _WORD.fullmatch(field.label) if field is not None else None
     return "?" if found is None or found[1].startswith("Unknown") else found[1].lower()

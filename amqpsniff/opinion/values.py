@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from amqpsniff.capture.tshark_frames import Field
+from amqpsniff.capture.tshark_frames import TsharkField
 
 LABEL_BYTES = 230
 """Bytes of a label from which on it may have been cut: tshark's limit is 240 with its dots."""
@@ -67,7 +67,7 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, _Fraction) else value
 
 
-def compare(name: str, ours: Any, field: Field) -> Iterator[Pair]:
+def compare(name: str, ours: Any, field: TsharkField) -> Iterator[Pair]:
     """Where our value of an argument or property and tshark's field of it differ."""
     octets = bytes_of(ours)
     if isinstance(ours, Table) and octets is None:
@@ -77,7 +77,7 @@ def compare(name: str, ours: Any, field: Field) -> Iterator[Pair]:
         yield Pair(name, plain(ours), field.show, "")
 
 
-def _same_field(ours: Any, octets: bytes | None, field: Field) -> bool:
+def _same_field(ours: Any, octets: bytes | None, field: TsharkField) -> bool:
     if isinstance(ours, bool):
         return field.show.lower() in (("1", "true") if ours else ("0", "false"))
     if isinstance(ours, int):
@@ -103,7 +103,7 @@ def _is_replaced(ours: Any, theirs: bytes) -> bool:
     return any(theirs[length:].decode(errors="replace") == ours for length in (0, 1, 4))
 
 
-def _is_nothing(field: Field) -> bool:
+def _is_nothing(field: TsharkField) -> bool:
     return field.show in ("", "<MISSING>") or field.label.endswith("<MISSING>")
 
 
@@ -130,7 +130,7 @@ def seconds_of(text: Any) -> int | None:
     return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
 
 
-def _tables(way: str, ours: Table, fields: list[Field]) -> Iterator[Pair]:
+def _tables(way: str, ours: Table, fields: list[TsharkField]) -> Iterator[Pair]:
     """Pairs of a table: tshark has them in the same order."""
     for index, (name, value) in enumerate(ours):
         inside = f"{way}.{name}"
@@ -142,7 +142,7 @@ def _tables(way: str, ours: Table, fields: list[Field]) -> Iterator[Pair]:
         yield Pair(f"{way}.{field.label[:80]}", None, field.label, "")
 
 
-def _arrays(way: str, ours: list[Any], fields: list[Field]) -> Iterator[Pair]:
+def _arrays(way: str, ours: list[Any], fields: list[TsharkField]) -> Iterator[Pair]:
     for index, value in enumerate(ours):
         inside = f"{way}[{index}]"
         if index >= len(fields):
@@ -153,7 +153,7 @@ def _arrays(way: str, ours: list[Any], fields: list[Field]) -> Iterator[Pair]:
         yield Pair(f"{way}{field.label[:80]}", None, field.label, "")
 
 
-def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
+def _labelled(way: str, name: str, value: Any, field: TsharkField) -> Iterator[Pair]:
     """A value in a table or an array, for which tshark gives a label."""
     told = escaped(name)
     inside, octets = _below(field)
@@ -171,7 +171,7 @@ def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
         yield Pair(way, plain(value), f"({kind}) {text}", kind)
 
 
-def _below(field: Field) -> tuple[list[Field], bytes | None]:
+def _below(field: TsharkField) -> tuple[list[TsharkField], bytes | None]:
     """The values inside a value of a table, and its own bytes, None where they are not told.
 
     Some types have a field name of their own (`amqp.field.timestamp`), so a value inside is known

@@ -17,7 +17,7 @@ INTERNAL, CLIENT, PRODUCER, CONSUMER = 1, 3, 4, 5
 """Kinds of spans, as in trace.proto."""
 
 
-class Step(NamedTuple):
+class JourneyStep(NamedTuple):
     """One step of a message's journey: a span.
 
     Attributes:
@@ -31,12 +31,12 @@ class Step(NamedTuple):
     kind: int
 
 
-PUBLISH = Step("publish", "publish", PRODUCER)
-CONFIRM = Step("confirm", None, INTERNAL)
-QUEUED = Step("queue", None, INTERNAL)
-DELIVER = Step("deliver", "process", CONSUMER)
-GET = Step("get", "receive", CONSUMER)
-SETTLE = Step("settle", "settle", CLIENT)
+PUBLISH = JourneyStep("publish", "publish", PRODUCER)
+CONFIRM = JourneyStep("confirm", None, INTERNAL)
+QUEUED = JourneyStep("queue", None, INTERNAL)
+DELIVER = JourneyStep("deliver", "process", CONSUMER)
+GET = JourneyStep("get", "receive", CONSUMER)
+SETTLE = JourneyStep("settle", "settle", CLIENT)
 
 OPERATIONS = {"acked": "ack", "requeued": "requeue", "discarded": "reject"}
 """The name of a `SETTLE` span by the outcome of a delivery."""

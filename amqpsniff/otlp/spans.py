@@ -33,7 +33,7 @@ from amqpsniff.otlp.conventions import (
     SCHEMA_URL,
     SETTLE,
     SYSTEM,
-    Step,
+    JourneyStep,
 )
 from amqpsniff.spec import DELIVERIES, PUBLISHES
 from amqpsniff.tables.values import values
@@ -107,7 +107,7 @@ def _published(row: Row) -> list[Span]:
     return made
 
 
-def _delivered(row: Row, step: Step) -> list[Span]:
+def _delivered(row: Row, step: JourneyStep) -> list[Span]:
     published = row["published_packet_number"] is not None
     own_place = row["connection_id"], row["packet_number"]
     place = own_place
@@ -157,7 +157,9 @@ def _id(octets: int, *parts: Any) -> str:
     return (digest if any(digest) else b"\1" * octets).hex()
 
 
-def _span(step: Step, row: Row, ids: tuple[str, str, str, str], start_ns: int, end_ns: int) -> Span:
+def _span(
+    step: JourneyStep, row: Row, ids: tuple[str, str, str, str], start_ns: int, end_ns: int
+) -> Span:
     trace_id, span_id, parent, state = ids
     said: Row = {**SYSTEM, "messaging.operation.name": step.operation}
     if step.type is not None:

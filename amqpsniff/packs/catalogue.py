@@ -106,7 +106,7 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
 
 
 @dataclass(frozen=True)
-class Source:
+class ValueSource:
     """The place of a value.
 
     Attributes:
@@ -178,9 +178,9 @@ class Pack:
     title: str
     framework: str | None
     when: Alternatives
-    fields: dict[str, tuple[Source, ...]]
+    fields: dict[str, tuple[ValueSource, ...]]
     client: Alternatives
-    application: tuple[Source, ...]
+    application: tuple[ValueSource, ...]
     findings: tuple[tuple[str, tuple[Condition, ...]], ...] = ()
     role: str | None = None
     demands: str | None = None
@@ -223,7 +223,7 @@ class Reading:
     """
 
     framework: str | None
-    fields: tuple[tuple[str, tuple[Source, ...]], ...]
+    fields: tuple[tuple[str, tuple[ValueSource, ...]], ...]
     needs_body: bool
     findings: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
@@ -272,7 +272,7 @@ class Packs:
         """The names that packs look for in headers or bodies, each with those that paths look for
         inside its value."""
         sources = [one for pack in self.packs for some in pack.fields.values() for one in some]
-        asked: list[Condition | Source] = [*self._conditions(), *sources]
+        asked: list[Condition | ValueSource] = [*self._conditions(), *sources]
         names: dict[str, dict[str, None]] = {one.name: {} for one in asked if one.place == place}
         for source in sources:
             if source.only and place == "header":
@@ -336,7 +336,7 @@ class Packs:
                 chosen.append(pack)
                 framework = pack if pack.framework else framework
         chosen.sort(key=lambda pack: pack.framework is None)
-        fields: dict[str, list[Source]] = {}
+        fields: dict[str, list[ValueSource]] = {}
         for pack in chosen:
             for column, sources in pack.fields.items():
                 if column not in columns:
@@ -405,7 +405,7 @@ def _value(condition: Condition, shape: Shape) -> object:
     return True if condition.name in names else None
 
 
-def _may_be(source: Source, shape: Shape) -> bool:
+def _may_be(source: ValueSource, shape: Shape) -> bool:
     if source.place == "header":
         return source.name in shape.headers
     if source.place == "body":
@@ -527,7 +527,7 @@ def _finding(text: str) -> tuple[str, tuple[Condition, ...]]:
     return code, _alternative(conditions, "when") if conditions else ()
 
 
-def _source(text: str, column: str) -> Source:
+def _source(text: str, column: str) -> ValueSource:
     match = _SOURCE.fullmatch(text)
     if match is None:
         raise ValueError(f"`{text}` is not a source; write one like `header:task`, "
@@ -545,7 +545,7 @@ def _source(text: str, column: str) -> Source:
         name_ or int(index) for name_, index in _STEP.findall(match["path"] or "")
     )  # fmt: skip
     only = (match["header"], match["wanted"]) if match["header"] else None
-    return Source(place, name, path, pattern, form, only)
+    return ValueSource(place, name, path, pattern, form, only)
 
 
 def _place(match: re.Match[str], properties: tuple[str, ...]) -> tuple[str, str]:

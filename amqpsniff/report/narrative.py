@@ -78,11 +78,11 @@ def _severity_tile(number: int, severity: str) -> Tile:
 def sentences(summary: Row, data: ReportData) -> list[str]:
     """The sentences: all of the traffic first, then how it ended, then what is unknown."""
     if data.missed:
-        return [*_traffic(summary, data), "Nothing of it lies in the time that was chosen."]
+        return [*traffic(summary, data), "Nothing of it lies in the time that was chosen."]
     return [
-        *_traffic(summary, data),
+        *traffic(summary, data),
         *_flow(summary, data),
-        *_waiting(data),
+        *waiting(data),
         *_ends(summary, data),
         *_outage(summary, data),
         *_unknown(data),
@@ -98,7 +98,7 @@ def _p99(data: ReportData, name: str) -> str:
     return "–" if found is None else duration(found)
 
 
-def _traffic(summary: Row, data: ReportData) -> Iterator[str]:
+def traffic(summary: Row, data: ReportData) -> Iterator[str]:
     number = summary["connection_count"]
     if not summary["packets"]:
         yield "There is no packet in the capture."
@@ -161,7 +161,7 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
         yield f"Of the messages, {_joined(bad)}."
 
 
-def _waiting(data: ReportData) -> Iterator[str]:
+def waiting(data: ReportData) -> Iterator[str]:
     nouns = (("confirm", "confirm", "Confirms"), ("ack", "acknowledgement", "Acknowledgements"),
              ("reply", "reply to a request", "Replies to requests"))  # fmt: skip
     for name, one, noun in nouns:
@@ -190,7 +190,7 @@ def _waiting(data: ReportData) -> Iterator[str]:
         deepest = max(level.levels(MAX_POINTS), default=0)
         if deepest > 0:
             number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {one}"
-            rest = _rest(level.total, data.abandoned[name], least=least)
+            rest = rest_words(level.total, data.abandoned[name], least=least)
             told = "At the highest, at least" if least else "At most"
             yield f"{told} {number} waited for {awaited} at a time{rest}."
     parts = [
@@ -205,7 +205,7 @@ def _waiting(data: ReportData) -> Iterator[str]:
         )
 
 
-def _rest(left: int, abandoned: int, *, least: bool) -> str:
+def rest_words(left: int, abandoned: int, *, least: bool) -> str:
     """What became of what waited: still does, or its channel or connection ended first."""
     at_least = "at least " if least else ""
     parts = [f"; {at_least}{count(left)} still did at the end"] if left > 0 else []

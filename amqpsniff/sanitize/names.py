@@ -30,9 +30,10 @@ _RESERVED = re.compile(rb"amq\.(?:gen-|ctag-|rabbitmq\.(?:reply-to|trace|log)|[a
 
 
 class Pseudonyms:
-    """Gives names pseudonyms; `forgotten` says that there were too many."""
+    """Gives names pseudonyms; `forgotten` says that there were more than `max_words`."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_words: int = MAX_WORDS) -> None:
+        self._max_words = max_words
         self._words: dict[bytes, bytes] = {}
         self._counts: dict[int, int] = {}
         self.forgotten = False
@@ -55,7 +56,7 @@ class Pseudonyms:
         made = self._words.get(word)
         if made is not None:
             return made
-        if len(self._words) >= MAX_WORDS:
+        if len(self._words) >= self._max_words:
             self.forgotten = True
             return filler(len(word))
         number = self._counts.get(len(word), 0)

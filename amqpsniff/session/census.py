@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from heapq import heappush, heappushpop
+from typing import NamedTuple
 
 import cython
 from cython.cimports.amqpsniff.decode.method_layout import FIRST_PERFORMATIVE
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 CLIENT = ("product", "version", "platform")
 """The client properties that tell kinds of clients apart."""
 
-MAX_ERRORS = 1_000
-"""Distinct errors kept; reply texts often name what differs each time."""
-
 MAX_SAID = 1_000
 """Different start-oks that are kept until they are read: most clients say what others said. With
 20,000 of them very many connections with names of their own took 5 MB more."""
@@ -54,14 +52,8 @@ MAX_SAID = 1_000
 _NAME_BITS = cython.declare(cython.int, 24)
 """Bits of a code of a vocabulary in a key; a batch has far fewer names."""
 
-MAX_VHOSTS = 4_096
-"""Virtual hosts that are told apart: messages of later ones count as those of unknown ones."""
-
 UNCLEAN = ("fin", "rst")
 """Ends of a connection (`closed_by`) without a close."""
-
-MAX_OTHERS = 4_096
-"""Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
 
 _overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 _DEPTH = re.compile(rb',"message_count":(\d+),"consumer_count":(\d+)}\Z')
@@ -76,6 +68,25 @@ _OPEN = method_flags.NAMES.index("channel.open")
 _DECLARED = method_flags.NAMES.index("queue.declare-ok")
 
 
+class CensusLimits(NamedTuple):
+    """Bounds on what a census remembers.
+
+    Attributes:
+        names: Queues, and kinds of clients, that are counted by name. Routes of messages as well,
+            before they are put among those of all batches.
+        vhosts: Virtual hosts that are told apart: messages of later ones count as those of unknown
+            ones.
+        others: Methods that no dialect knows which are counted by name, of 2^32; later ones are
+            frames alone.
+        errors: Distinct errors kept; reply texts often name what differs each time.
+    """
+
+    names: int = MAX_NAMES
+    vhosts: int = 4_096
+    others: int = 4_096
+    errors: int = 1_000
+
+
 @cython.cclass
 class Census:
     """Counts rows.
@@ -87,8 +98,10 @@ class Census:
             None for all.
         span: Called with nothing when the first row comes, gives the first nanosecond that counts
             and the first after those, None for no bound.
+        limits: Other bounds than the usual ones.
     """
 
+    limits: Any
     most: cython.longlong
     channel: cython.int
     wanted: Any
@@ -128,8 +141,14 @@ class Census:
     lately = cython.declare(object, visibility="public")
 
     def __init__(
-        self, connections: Any = 10, channel: Any = None, wanted: Any = None, span: Any = None
+        self,
+        connections: Any = 10,
+        channel: Any = None,
+        wanted: Any = None,
+        span: Any = None,
+        limits: Any = None,
     ) -> None:
+        self.limits = limits or CensusLimits()
         self.most = connections
         self.lately = None
         self.channel = -1 if channel is None else channel
@@ -286,7 +305,7 @@ class Census:
         if name is None or said is None:
             return
         queue = (self._vhost(connection), name)
-        if queue in self.depths or len(self.depths) < MAX_NAMES:
+        if queue in self.depths or len(self.depths) < self.limits.names:
             self.depths[queue] = said, frames.ts_ns.values[row]
 
     def _is_of_others(self, connection: Any) -> cython.bint:
@@ -314,7 +333,7 @@ class Census:
         queue = (self._vhost(connection), name)
         known = self.consumed.get(queue)
         if known is None:
-            if len(self.consumed) >= MAX_NAMES:
+            if len(self.consumed) >= self.limits.names:
                 return
             known = self.consumed[queue] = [0, 0, None, NULL]
         known[0] += change
@@ -338,7 +357,7 @@ class Census:
     def _name_others(self) -> None:
         """Enter in `others` what was counted by place."""
         for name, number in zip(self.other_names, self.other_counts, strict=False):
-            if number and (name in self.others or len(self.others) < MAX_OTHERS):
+            if number and (name in self.others or len(self.others) < self.limits.others):
                 self.others[name] = self.others.get(name, 0) + number
         self.other_counts = []
 
@@ -372,7 +391,7 @@ class Census:
 
     def _count_error(self, key: Any, connection: Any, capture: Any, number: Any) -> None:
         """Count an error by its method, sender, code, text and the method that is blamed."""
-        if key not in self.errors and len(self.errors) >= MAX_ERRORS:
+        if key not in self.errors and len(self.errors) >= self.limits.errors:
             key = (*key[:2], None, None, None)
         error = self.errors.get(key)
         if error is None:
@@ -406,7 +425,7 @@ class Census:
         rate: Rate = None
         counts: cython.bint = False
         narrow: cython.bint = self.channel >= 0 or self.bounded
-        if messages.vocabularies is not self.words or len(self.flows) > MAX_NAMES:
+        if messages.vocabularies is not self.words or len(self.flows) > self.limits.names:
             self._name()
             self.words = messages.vocabularies
         for row in range(first, messages.rows):
@@ -467,7 +486,7 @@ class Census:
         name = read_object(opened).get("virtual_host")
         if not isinstance(name, str):
             return 0
-        if len(self.opened) >= MAX_VHOSTS:
+        if len(self.opened) >= self.limits.vhosts:
             return self.vhosts.get(name, 0)
         number = self.opened[opened] = self.vhosts.setdefault(name, len(self.vhosts))
         return number
@@ -512,7 +531,7 @@ class Census:
             properties = read_object(octets).get("client_properties")
             told = properties if isinstance(properties, dict) else {}
             kind = tuple([peer_property(told, name) for name in CLIENT])
-            if kind not in self.clients and len(self.clients) >= MAX_NAMES:
+            if kind not in self.clients and len(self.clients) >= self.limits.names:
                 kind = (None,) * len(CLIENT)
             self.clients[kind] = self.clients.get(kind, 0) + count
         self.said.clear()

@@ -34,6 +34,9 @@ class Limits(NamedTuple):
             them.
         open_bytes: Bytes of texts and bodies in them; the same beyond, for columns of texts have
             room for twice as many as they hold.
+        silences: Channels and consumers of a connection that are looked at to tell its silences: a
+            day of ten channels with a consumer each and a silence all the time. Without it,
+            thousands of both take minutes.
     """
 
     channels: int = 131_072
@@ -49,6 +52,7 @@ class Limits(NamedTuple):
     held_bytes: int = 24 * 1024 * 1024
     open_rows: int = 65_536
     open_bytes: int = 8 * 1024 * 1024
+    silences: int = 500_000
 
 
 class Memory(NamedTuple):

@@ -30,11 +30,6 @@ HELD_NS = 30 * SECOND_NS
 _ONE_SIDE = {1 << CLIENT: CLIENT, 1 << SERVER: SERVER}
 """The side of a bit that says that it did something, and the other did not."""
 
-MAX_LOOKED = 500_000
-"""Channels and consumers of a connection that are looked at to tell its silences: a day of ten
-channels with a consumer each and a silence all the time. Without it, thousands of both take
-minutes."""
-
 _LAST = "last frame"
 """Name in `Session.memory` of the time of the last frame that was no heartbeat."""
 
@@ -133,17 +128,20 @@ class Silence(NamedTuple):
     owed: str
 
 
-def silence_before(session: Any, number: int, now_ns: int) -> Silence | None:
-    """The silence that a frame ends which is no heartbeat, before it is followed."""
+def silence_before(session: Any, number: int, now_ns: int, most: int) -> Silence | None:
+    """The silence that a frame ends which is no heartbeat, before it is followed.
+
+    `most` is `Limits.silences`.
+    """
     last_ns = session.memory.get(_LAST, now_ns)
     session.memory[_LAST] = now_ns
     looked = session.memory.get(_LOOKED, 0)
-    if now_ns - last_ns < SILENCE_NS or looked >= MAX_LOOKED:
+    if now_ns - last_ns < SILENCE_NS or looked >= most:
         return None
     consumers = sum(map(_looks, _channels(session)))
     session.memory[_LOOKED] = looked = looked + session.slot_count + consumers
     owed = sentence(session, now_ns)
-    if looked >= MAX_LOOKED:
+    if looked >= most:
         later = "later silences of the connection are not told, it has many channels or consumers"
         owed = later if owed is None else f"{owed}; {later}"
     elif owed is None or owed.startswith(NOTHING):

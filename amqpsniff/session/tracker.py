@@ -368,7 +368,8 @@ class Tracker:
             return 0
         if frames.frame_type.values[row] == HEARTBEAT:
             return 0
-        silence = silence_before(connection.session, frames.packet_number.values[row], now)
+        number = frames.packet_number.values[row]
+        silence = silence_before(connection.session, number, now, self.limits.silences)
         if silence is not None:
             self.on_silence(silence)
         return 0

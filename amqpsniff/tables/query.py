@@ -282,13 +282,13 @@ class _Run:
         self._parameters = parameters
         self.folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
         self._connection = _connect(SQL_MEMORY, SQL_THREADS, self.folder.name)
-        self.sources: dict[str, _Source] = {}
+        self.sources: dict[str, StreamedTable] = {}
         self._reader: Any = None
         self._ahead: list[pa.RecordBatch] = []
         try:
             columns = self._needed(tables)
             for name, (schema, opened) in tables.items():
-                source = self.sources[name] = _Source(schema, opened, columns)
+                source = self.sources[name] = StreamedTable(schema, opened, columns)
                 self._connection.register(name, source)
             relation = self._run(lambda: self._connection.sql(statement, params=parameters))
             if relation is None:
@@ -402,7 +402,9 @@ def answer(
     `setup` is run before it, as macros. Raises FilterError where its memory does not suffice, and
     what reading raises.
     """
-    sources = {name: _Source(schema, opened, None) for name, (schema, opened) in tables.items()}
+    sources = {
+        name: StreamedTable(schema, opened, None) for name, (schema, opened) in tables.items()
+    }
     with _ready(setup, SQL_MEMORY, SQL_THREADS) as connection:
         for name, source in sources.items():
             connection.register(name, source)
@@ -459,14 +461,14 @@ def _ready(
             connection.close()
 
 
-def _raise_what_reading_raised(sources: Mapping[str, _Source]) -> None:
+def _raise_what_reading_raised(sources: Mapping[str, StreamedTable]) -> None:
     """Raise the error with which reading a table ended; DuckDB has only its text."""
     for source in sources.values():
         if source.error is not None:
             raise source.error from None
 
 
-class _Source:
+class StreamedTable:
     """A table that DuckDB scans: a new stream of it at every scan.
 
     Attributes:

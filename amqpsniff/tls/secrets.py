@@ -99,6 +99,7 @@ class Secrets:
         keylog: A key log; None for none.
         keys: Files of RSA private keys, PEM or DER, or their contents.
         later: The key log need not be there yet: that is no error.
+        max_secrets, max_sessions: How many are kept.
 
     Attributes:
         revision: Grows with every secret that is learnt.
@@ -111,7 +112,10 @@ class Secrets:
         keys: Iterable[str | os.PathLike[str]] = (),
         *,
         later: bool = False,
+        max_secrets: int = MAX_SECRETS,
+        max_sessions: int = MAX_SESSIONS,
     ) -> None:
+        self.max_secrets, self.max_sessions = max_secrets, max_sessions
         keys = list(keys)
         able = can_decrypt()
         if (keylog or keys) and not able:
@@ -164,7 +168,7 @@ class Secrets:
         if name:
             self._sessions.pop(name, None)
             self._sessions[name] = master
-            _forget(self._sessions, MAX_SESSIONS)
+            _forget(self._sessions, self.max_sessions)
 
     def key_for(self, modulus: int | None) -> Any:
         """The private key of a certificate; without one, the only key there is; None for none."""
@@ -203,7 +207,7 @@ class Secrets:
             return
         self._by_name[found] = value
         self.revision += 1
-        _forget(self._by_name, MAX_SECRETS)
+        _forget(self._by_name, self.max_secrets)
 
 
 def _forget(kept: dict[bytes, bytes], most: int) -> None:

@@ -30,7 +30,7 @@ def zoned(instant: datetime) -> datetime:
     return instant if plain else instant.astimezone(time_zone(settings.zone))
 
 
-class Clock:
+class LineClock:
     """Writes the times of lines in one of `FORMS`.
 
     `started` says when the capture began, or null, once the first time is to be written. A `short`

@@ -12,7 +12,7 @@ from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
-from .clock import Clock
+from .clock import LineClock
 from .grid import INDENT, PROSE, Column, Grid, facts, or_none, packet_text, table
 from .text import NONE, Words
 
@@ -46,7 +46,7 @@ class Layout:
     """
 
     width: int
-    clock: Clock
+    clock: LineClock
     narrow: bool = False
     several: bool = False
     places: int = 3

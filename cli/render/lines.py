@@ -26,7 +26,7 @@ from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, word
 
 from ..output import Output
-from .clock import Clock
+from .clock import LineClock
 from .text import Paint, cells, cut, folded
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Lines:
     Args:
         output: Where they go; decides their width and colour.
         reading: Their captures. Where there are several, a packet number has its file's name.
-        form: How times are written; see `Clock`.
+        form: How times are written; see `LineClock`.
         clients: Names of clients, and whether there are several hosts.
         whose: Whether lines say whose connection they are of.
     """
@@ -187,7 +187,7 @@ class Lines:
     ) -> None:
         self._paint = output.paint
         self._width = output.width
-        self._clock = Clock(form, reading.started, short=output.narrow)
+        self._clock = LineClock(form, reading.started, short=output.narrow)
         self._reading = reading
         self._wide = not output.narrow
         self._whose = whose

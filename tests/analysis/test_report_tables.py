@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import amqpsniff
-from amqpsniff.analysis.report_tables import REPORTS, _filled, bucket_for, schema
+from amqpsniff.analysis.report_tables import MAX_GIVEN_BUCKETS, REPORTS, bucket_for, schema
 from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Topology
 from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import make_here
@@ -142,20 +143,25 @@ HELD = """
 """
 
 
-def test_what_is_held_counts_in_every_bucket(tmp_path: Path, monkeypatch: Any) -> None:
+def held(path: Path, text: str) -> list[tuple[int, int]]:
+    """Seconds since the first bucket of each bucket, and what was unsettled in it."""
+    capture = amqpsniff.open(written(Script(text), path))
+    rows = capture.report_table("saturation", bucket_seconds=1).to_pylist()
+    begin = rows[0]["time"]
+    return [((row["time"] - begin) // timedelta(seconds=1), row["unsettled"]) for row in rows]
+
+
+def test_what_is_held_counts_in_every_bucket(tmp_path: Path) -> None:
     """A consumer that stands still changes nothing, and is full all the same."""
-    capture = amqpsniff.open(written(Script(HELD), tmp_path / "held.pcap"))
+    found = held(tmp_path / "held.pcap", HELD)
+    assert found == [(0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1), (8, 1)]
 
-    def held() -> list[tuple[int, int]]:
-        rows = capture.report_table("saturation", bucket_seconds=1).to_pylist()
-        begin = rows[0]["time"]
-        return [((row["time"] - begin).seconds, row["unsettled"]) for row in rows]
 
-    assert held() == [(0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1), (8, 1)]
-    monkeypatch.setattr("amqpsniff.analysis.report_tables.MAX_GIVEN_BUCKETS", 2)
-    _filled.cache_clear()
-    assert held() == [(0, 2), (1, 2), (2, 2), (3, 1), (4, 1), (5, 1), (8, 1)]
-    _filled.cache_clear()
+def test_what_is_held_is_carried_on_for_so_long(tmp_path: Path) -> None:
+    most = MAX_GIVEN_BUCKETS
+    found = held(tmp_path / "held.pcap", HELD.replace("3500ms", f"{most + 5}500ms"))
+    assert found[: most + 1] == [(at, 2) for at in range(most + 1)]
+    assert found[most + 1 :] == [(most + 5, 1), (most + 6, 1), (most + 7, 1), (most + 10, 1)]
 
 
 def test_files_that_cannot_be_read_are_in_quality(samples: Path, tmp_path: Path) -> None:

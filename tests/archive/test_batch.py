@@ -22,7 +22,7 @@ from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.output_folder import form_of_rows
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
-from amqpsniff.spark_jobs.batch import _unreadable
+from amqpsniff.spark_jobs.batch import no_file_read
 from tests.thorough import THOROUGH, only_thorough
 
 from .splits import by_one_engine, deal, packets_of, write_pcap
@@ -129,7 +129,6 @@ def test_workers_that_run_in_other_folders(
         return results
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("amqpsniff.archive.surveys.HERE_SECONDS", 0)
     batch = Batch([archive.name], "tables", task_bytes=TASK_BYTES)
     batch.look(seconds=0)
     summary = batch.run(run)
@@ -148,8 +147,8 @@ def test_captures_that_workers_do_not_see(archive: Path, tmp_path: Path) -> None
     batch = Batch([str(archive)], str(tmp_path / "tables"))
     summary = batch.run(run)
     assert summary.unreadable_files == summary.files == summary.bad_files
-    assert _unreadable(batch).startswith(f"none of {summary.files} files could be read; the first")
-    assert _unreadable(batch).endswith("; can the workers see the captures?")
+    assert no_file_read(batch).startswith(f"none of {summary.files} files could be read; the first")
+    assert no_file_read(batch).endswith("; can the workers see the captures?")
 
 
 def test_what_is_lost_of_the_work_is_done_again(

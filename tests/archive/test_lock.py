@@ -20,7 +20,7 @@ from amqpsniff.archive import Batch
 from amqpsniff.archive.batch import run_here
 from amqpsniff.archive.filesystem import Folder, is_part
 from amqpsniff.archive.listing import MANIFEST
-from amqpsniff.archive.lock import LOCKS, STALE_SECONDS, FolderLock, Owner
+from amqpsniff.archive.lock import LOCKS, STALE_SECONDS, FolderLock, LockOwner
 from amqpsniff.errors import OutputError
 from tests.waiting import wait_for
 
@@ -157,9 +157,8 @@ def test_a_run_that_stood_still_changes_nothing(captures: Path, tmp_path: Path) 
     }
 
 
-def test_a_sign_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amqpsniff.archive.lock.RENEW_SECONDS", 0.01)
-    lock = FolderLock(Folder(str(tmp_path)))
+def test_a_sign_is_renewed(tmp_path: Path) -> None:
+    lock = FolderLock(Folder(str(tmp_path)), renew_seconds=0.01)
     lock.acquire()
     os.utime(sign(tmp_path), (1, 1))
     wait_for(lambda: sign(tmp_path).stat().st_mtime >= 2, "it is not renewed")
@@ -186,7 +185,7 @@ def test_of_many_that_begin_at_once_one_has_the_lock(tmp_path: Path) -> None:
 
 
 def test_a_number_that_another_process_has_now(tmp_path: Path) -> None:
-    owner = Owner.current()
+    owner = LockOwner.current()
     if owner.lives is None:
         pytest.skip("this system does not tell processes apart")
     assert owner.lives
@@ -211,10 +210,10 @@ sleep 600 &
 exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" -c '
 import sys
 from dataclasses import replace
-from amqpsniff.archive.lock import Owner
+from amqpsniff.archive.lock import LockOwner
 
-print(replace(Owner.current(), process=int(sys.argv[1]), started="1").lives)
-print(replace(Owner.current(), process=999_999_999, started="1").lives)' $!
+print(replace(LockOwner.current(), process=int(sys.argv[1]), started="1").lives)
+print(replace(LockOwner.current(), process=999_999_999, started="1").lives)' $!
 """
 
 

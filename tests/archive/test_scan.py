@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from amqpsniff.archive import make_plan, scan, survey
+from amqpsniff.archive import make_plan, survey
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.plan import Task
 from amqpsniff.archive.scan import TURNS, Scan, do_together
@@ -56,8 +56,7 @@ def test_work_of_several(tmp_path: Path) -> None:
     assert done == again
 
 
-def test_work_of_one_that_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "LOOK_SECONDS", 0.02)
+def test_work_of_one_that_was_killed(tmp_path: Path) -> None:
     folder = Folder(str(tmp_path))
     process = os.fork()
     if not process:

@@ -17,7 +17,7 @@ def capture(samples: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of files that are surveyed from now on, by a process that remembers none."""
+    """Names of files that are surveyed from now on."""
     names: list[str] = []
     survey = surveys.survey
 
@@ -26,7 +26,6 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return survey(path, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(surveys, "survey", noted)
-    surveys._remembered.clear()
     return names
 
 
@@ -62,20 +61,18 @@ def test_what_cannot_be_read_is_tried_again(tmp_path: Path, looked: list[str]) -
     assert len(looked) == 2
 
 
+@pytest.mark.parametrize(("less", "count"), [(0, 2), (1, 4)])
 def test_so_many_conversations_are_remembered(
-    capture: Path, looked: list[str], monkeypatch: pytest.MonkeyPatch
+    capture: Path, looked: list[str], monkeypatch: pytest.MonkeyPatch, less: int, count: int
 ) -> None:
     other = Path(shutil.copy(capture, capture.with_name("other.pcap")))
-    (known,) = surveys.survey_files(list_captures([capture]))
-    room = 2 * (len(known.marks) + surveys.MIN_SIZE)
-    for most, count in ((room, 2), (room - 1, 4)):
-        monkeypatch.setattr(surveys, "MAX_REMEMBERED", most)
-        surveys._remembered.clear()
-        looked.clear()
-        for _ in range(2):
-            for path in (capture, other):
-                surveys.survey_files(list_captures([path]))
-        assert len(looked) == count
+    room = 2 * (len(surveys.survey(*list_captures([capture])[0]).marks) + surveys.MIN_SIZE)
+    monkeypatch.setattr(surveys, "MAX_REMEMBERED", room - less)
+    looked.clear()
+    for _ in range(2):
+        for path in (capture, other):
+            surveys.survey_files(list_captures([path]))
+    assert len(looked) == count
 
 
 def test_a_survey_that_was_damaged_is_made_again(

@@ -1,7 +1,9 @@
 """What a caller names: files, directories, patterns; what is said of those that are no captures."""
 
 import bz2
+import errno
 import gzip
+import io
 import lzma
 import os
 import re
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import expand, open_capture, read
+from amqpsniff.capture.file import CaptureFile
 from amqpsniff.capture.listing import Listing
 from amqpsniff.errors import CaptureError, NotACapture
 from tests.capture import build
@@ -202,14 +205,19 @@ def test_a_file_that_opens_and_cannot_be_read(tmp_path: Path) -> None:
     assert expand([tmp_path]) == [str(tmp_path / "mem")]
 
 
-def test_a_compressed_file_that_cannot_be_read_to_its_end(tmp_path: Path) -> None:
+def test_a_compressed_file_that_cannot_be_read_to_its_end() -> None:
     """The reading ends, not the file: one finding says so."""
-    path = tmp_path / "one.pcap.gz"
-    path.write_bytes(gzip.compress(build.pcap() + build.pcap_record("<", 104, 0, os.urandom(4000))))
-    file = open_capture(path, block_bytes=200)
-    memory = os.open("/proc/self/mem", os.O_RDONLY)
-    os.dup2(memory, file._source._file.fileno())  # type: ignore[attr-defined]
-    os.close(memory)
+
+    class Failing(io.BytesIO):
+        """A disk that gives the first bytes alone."""
+
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() > 200:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return super().read(size)
+
+    octets = gzip.compress(build.pcap() + build.pcap_record("<", 104, 0, os.urandom(4000)))
+    file = CaptureFile("one.pcap.gz", block_bytes=200, opener=lambda _: Failing(octets))
     assert sum(map(len, file)) == 3
     assert [one.code for one in file.findings] == ["capture-unreadable"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import os
 import shutil
 import stat
 import subprocess
@@ -13,17 +14,16 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.capture import tshark as module
-from amqpsniff.capture import tshark_reader
 from amqpsniff.capture.formats import LINK_TYPES
 from amqpsniff.capture.open import AUTO, OWN, TSHARK, opened
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.capture.tshark_reader import found_tshark
+from amqpsniff.capture.tshark_reader import TsharkCapture, found_tshark
 from amqpsniff.capture.tshark_segments import Segments
 from amqpsniff.errors import NotACapture, TsharkError, UsageError
 from amqpsniff.tcp import Reassembler
 from tests.capture import build
 from tests.conftest import SAMPLES
+from tests.processes import children
 from tests.tcp.wire import Packet, batch, tcp
 from tests.thorough import some
 from tests.waiting import PATIENCE
@@ -348,36 +348,29 @@ def test_nothing_hangs_and_children_are_reaped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyshark")
-    started: list[Any] = []
-    start = module._start
-
-    def noted(*arguments: Any) -> Any:
-        started.append(start(*arguments))
-        return started[-1]
-
-    monkeypatch.setattr(module, "_start", noted)
-    monkeypatch.setattr(module, "GOODBYE_S", 0.2)
-    monkeypatch.setattr(tshark_reader, "SILENCE_S", 0.2)
+    before = children(os.getpid())
     fake(tmp_path, "stuck", f'{VERSION}\ntrap "" TERM\nwhile :; do sleep 9; done', monkeypatch)
     with pytest.raises(NotACapture, match="said and did nothing"):
-        amqpsniff.open(SAMPLE, reader=TSHARK).table("frames")
-    assert [process.poll() is not None for process in started] == [True]
+        TsharkCapture(str(SAMPLE), "wanted", silence_s=0.2)
+    assert children(os.getpid()) == before
 
 
 @needs_tshark
 @pytest.mark.tshark
 def test_a_pass_that_is_let_go_ends_its_child(tmp_path: Path) -> None:
-    file = opened(str(converted("snoop", SAMPLES / "node.pcap", tmp_path)), 4096, AUTO)
+    path = str(converted("snoop", SAMPLES / "node.pcap", tmp_path))
+    before = children(os.getpid())
+    file = opened(path, 4096, AUTO)
     next(file)
-    process = file._run._process  # type: ignore[union-attr]
+    assert children(os.getpid()) != before
     file.close()
-    assert process.returncode is not None
+    assert children(os.getpid()) == before
     assert next(file, None) is None
-    dropped = opened(str(converted("snoop", SAMPLES / "node.pcap", tmp_path)), 4096, AUTO)
-    process = dropped._run._process  # type: ignore[union-attr]
+    dropped = opened(path, 4096, AUTO)
+    assert children(os.getpid()) != before
     del dropped
     gc.collect()
-    assert process.returncode is not None
+    assert children(os.getpid()) == before
 
 
 @needs_tshark

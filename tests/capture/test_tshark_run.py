@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import select
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +13,9 @@ import pytest
 
 from amqpsniff.capture import tshark
 from amqpsniff.errors import TsharkError
+from tests import processes
 from tests.conftest import SAMPLES
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
 
 pytest.importorskip("pyshark")
 real = pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
@@ -43,12 +42,7 @@ def run(path: str, silence_s: float = 0.5) -> bytes:
 
 def children() -> set[int]:
     """The processes that this one started, also those that ended and were not waited for."""
-    found = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if int(stat.read_text().rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(int(stat.parent.name))
-    return found
+    return set(processes.children(os.getpid()))
 
 
 @pytest.fixture(autouse=True)
@@ -152,10 +146,11 @@ def test_one_that_hangs_and_does_not_want_to_end(tmp_path: Path) -> None:
 
 
 def test_one_that_hangs_after_its_output(tmp_path: Path) -> None:
-    path = fake(tmp_path, f"{VERSION}\necho all; exec >&-; exec sleep 1000")
+    closed = tmp_path / "closed"
+    path = fake(tmp_path, f"{VERSION}\necho all; exec >&-; touch {closed}; exec sleep 1000")
     with tshark.Run(tshark.find(path), [], silence_s=PATIENCE) as one:
         assert one.read() == b"all\n"
-        select.select([one._output], [], [])
+        wait_for(closed.exists)
         one.silence_s = 0.2
         with pytest.raises(TsharkError, match="closed its output, did not end and was stopped"):
             one.read()
@@ -168,8 +163,10 @@ def test_one_that_works_in_silence_is_not_given_up(
     """The clock is that of its processor: while it has none on a busy machine no time passes."""
     work = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"
     path = fake(tmp_path, f"{VERSION}\n{work}; echo done")
+    before = children()
     with tshark.Run(tshark.find(path), [], silence_s=0.1) as one:
-        stat = Path(f"/proc/{one._process.pid}/stat")
+        (process,) = children() - before
+        stat = Path(f"/proc/{process}/stat")
 
         def worked() -> float:
             fields = stat.read_text().rpartition(")")[2].split()

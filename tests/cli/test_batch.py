@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.batch_reports import Result
+from amqpsniff.archive.batch_reports import FirstRows
 from amqpsniff.cli import output
 from amqpsniff.cli.output import Settings
 from amqpsniff.cli.render.batch import Shown
-from amqpsniff.spark_jobs.batch import _parser
+from amqpsniff.spark_jobs.batch import parser
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
@@ -54,7 +54,7 @@ def told(tmp_path: Path) -> Any:
 
 def test_names_that_begin_with_a_dash(told: Any) -> None:
     given = told("-o", "-tables", "--tls-keylog=-keys", "--report", "churn", "--", "-a.pcap", "b")
-    parsed = _parser().parse_args(given["arguments"])
+    parsed = parser().parse_args(given["arguments"])
     assert parsed.inputs == ["-a.pcap", "b"]
     assert (parsed.output, parsed.tls_keylog) == ("-tables", "-keys")
     assert (parsed.report, parsed.dialect, parsed.rows) == (["churn"], None, 20)
@@ -136,7 +136,7 @@ def test_times_of_a_report_are_of_the_wanted_zone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = pa.table({"bucket": [datetime(2026, 11, 29, 20, 15, 24, tzinfo=UTC), None]})
-    report = Result.of("latency", table, 2).as_json()
+    report = FirstRows.of("latency", table, 2).as_json()
     for zone, text in ((None, "20:15:24"), ("Europe/Berlin", "21:15:24+01:00")):
         monkeypatch.setattr(output.settings, "zone", zone)
         lines = Shown(quiet=True)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from amqpsniff.cli.commands import COMMANDS, _application
+from amqpsniff.cli.commands import COMMANDS, application
 from tests.cli.running import run
 from tests.thorough import RANDOM_SHARE
 
@@ -55,7 +55,7 @@ SWITCHES = {"--bodies", "--frames", "--hex", "--html", "--links", "--methods", "
 
 def commands() -> dict[str, Any]:
     """Every command, as typer sees it."""
-    program: Any = typer.main.get_command(_application(*COMMANDS))
+    program: Any = typer.main.get_command(application(*COMMANDS))
     return {name: program.commands[name] for name in COMMANDS}
 
 
@@ -110,7 +110,7 @@ def _arguments(name: str) -> list[str]:
 
 
 def test_the_help_of_an_option_names_what_there_is() -> None:
-    program: Any = typer.main.get_command(_application(*COMMANDS))
+    program: Any = typer.main.get_command(application(*COMMANDS))
     options = {
         name: {word for one in command.params for word in (*one.opts, *one.secondary_opts)}
         for name, command in program.commands.items()

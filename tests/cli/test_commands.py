@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from amqpsniff.cli import list_table
-from amqpsniff.cli.render import query_result
-from tests.cli.running import process, run
+from amqpsniff.cli.list_table import MAX_LAID_OUT
+from tests.cli.running import process, run, write_capture
 from tests.conftest import CAPTURES, SAMPLES
+from tests.tcp.wire import START_NS, Talk
 
 CAPTURE = "pika_mix.pcap"
 
@@ -133,14 +133,27 @@ def test_columns_of_connections() -> None:
     assert rows(CAPTURE, *words) == [{"vhost": "nope", "client": "10.77.0.2:43716"}]
 
 
-def test_text_of_many_connections_is_laid_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_table, "MAX_LAID_OUT", 10)
-    lines = run("connections", "php_churn.pcap").out.splitlines()
-    assert [at for at, line in enumerate(lines) if line.startswith("id ")] == [0, 11, 22]
-    assert len(lines) == 33
-    monkeypatch.setattr(query_result, "MAX_LAID_OUT", 10)
-    lines = run("sql", "php_churn.pcap", "SELECT client FROM connections").out.splitlines()
-    assert [at for at, line in enumerate(lines) if line == "client"] == [0, 11, 22]
+def greeted(path: Path, count: int) -> Path:
+    """A capture of so many connections that say no more than what they speak."""
+    packets = []
+    for number in range(count):
+        talk = Talk(ports=(1_024 + number, 5672), start_ns=START_NS + number).hands()
+        talk.client(b"AMQP\0\0\x09\x01")
+        packets += talk.packets
+    return write_capture(path, packets)
+
+
+def test_text_of_many_connections_is_laid_out_in_pieces(tmp_path: Path) -> None:
+    """The last of them is found nevertheless."""
+    path = greeted(tmp_path / "many.pcap", MAX_LAID_OUT + 5)
+    lines = run("connections", path).out.splitlines()
+    headings = [at for at, line in enumerate(lines) if line.startswith("id ")]
+    assert headings == [0, MAX_LAID_OUT + 1]
+    last = lines[-1].split()[0]
+    assert run("follow", path, "--connection", last).out.startswith(last)
+    assert f"{MAX_LAID_OUT + 5} connections; give --connection" in run("follow", path).err
+    lines = run("sql", path, f"SELECT unnest(range({MAX_LAID_OUT + 5})) AS n").out.splitlines()
+    assert [at for at, line in enumerate(lines) if line.strip() == "n"] == [0, MAX_LAID_OUT + 1]
 
 
 STATEMENT = """

@@ -24,7 +24,7 @@ from amqpsniff.tables.schema import EVERYTHING
 from tests.cli.running import environment
 from tests.waiting import PATIENCE
 
-COMMANDS = typer.main.get_command(commands._application(*commands.COMMANDS)).commands  # type: ignore[attr-defined]
+COMMANDS = typer.main.get_command(commands.application(*commands.COMMANDS)).commands  # type: ignore[attr-defined]
 
 CHOSEN = {"F", "D", "R", "T", "W", "FORM", "SEVERITY", "CODES", "CODE", "IFACE"}
 """Names of values of which there is a list."""

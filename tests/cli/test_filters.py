@@ -24,7 +24,7 @@ SHOWING_ROWS = (
     "bodies", "live",
 )  # fmt: skip
 
-PROGRAM: Any = typer.main.get_command(commands._application(*commands.COMMANDS))
+PROGRAM: Any = typer.main.get_command(commands.application(*commands.COMMANDS))
 
 
 def options(command: str) -> dict[str, Any]:

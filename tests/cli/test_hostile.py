@@ -10,10 +10,19 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.analysis import content_encoding, frame_bytes, timeline
+import amqpsniff
+from amqpsniff.analysis.client_names import ClientNames
+from amqpsniff.analysis.frame_bytes import MAX_FRAME_BYTES, FrameBytes, length_of
+from amqpsniff.analysis.selection import Selection
+from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
+from amqpsniff.capture import read
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.spec.describe import describe
 from tests import encoder
 from tests.cli.running import on_terminal, run, write_capture
+from tests.conftest import SAMPLES
+from tests.session.script import Script, written
 from tests.tcp.wire import Talk
 
 ESCAPES = "\x1b[2J\x1b]0;title\x07\r\n\t\x00\x7f\x9b31m\u202e\u2028[bold red]x[/]"
@@ -153,9 +162,9 @@ def test_links_in_the_way_are_not_followed(hostile: Path, tmp_path: Path) -> Non
     assert victim.read_text() == "kept"
 
 
-def test_a_bomb_stays_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_encoding, "MAX_DECODED_BYTES", 1 << 20)
-    whole, bomb = gzip.compress(bytes(1 << 20)), gzip.compress(bytes((1 << 20) + 1))
+def test_a_body_that_does_not_decode_stays_packed(tmp_path: Path) -> None:
+    whole = gzip.compress(bytes(1 << 20))
+    bomb = whole[:-20]
     capture = _capture(
         tmp_path / "bomb.pcap",
         _publish(whole, content_encoding=b"gzip"),
@@ -173,28 +182,42 @@ def test_a_bomb_stays_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(list(out.iterdir())) == 3
 
 
-def test_a_message_that_never_ends_does_not_hold_up_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    held = run("inspect", "lost.pcap").out
-    monkeypatch.setattr(timeline, "MAX_WAITING", 3)
-    hasty = run("inspect", "lost.pcap").out
-    assert len(hasty.splitlines()) == len(held.splitlines())
+def test_a_message_that_never_ends_does_not_hold_up_the_rest() -> None:
+    capture = amqpsniff.open(SAMPLES / "lost.pcap")
+
+    def entries(max_waiting: int) -> tuple[list[Any], list[int]]:
+        joined = Timeline(CONTENT_METHODS, ("method",), max_waiting)
+        found: list[Any] = []
+        counts: list[int] = []
+        for table, batch in capture.tables("frames", "messages", encoded=True):
+            joined.frames(batch) if table == "frames" else found.extend(joined.messages(batch))
+            found.extend(joined.ready())
+            counts.append(len(found))
+        return [*found, *joined.ready(last=True)], counts
+
+    (held, late), (hasty, early) = entries(1_000_000), entries(3)
+    assert early > late
+    assert [one.packet_number for one in hasty] == [one.packet_number for one in held]
 
 
-def test_bytes_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = run("inspect", "lost.pcap", "--hex").out
-    monkeypatch.setattr(frame_bytes, "MAX_KEPT_BYTES", 20_000)
-    monkeypatch.setattr(frame_bytes, "PIECES_CLEANED", 2)
-    some = run("inspect", "lost.pcap", "--hex").out
-    assert some.count("--") > whole.count("--")
-    assert [line for line in some.splitlines() if "→" in line] == [
-        line for line in whole.splitlines() if "→" in line
-    ]
+def test_bytes_are_kept_up_to_a_limit(tmp_path: Path) -> None:
+    """Of a half-stream in very many pieces too."""
+    text = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+    text += "C1: basic.publish exchange=e | body=5\n" * 1_200
+    capture = amqpsniff.open(written(Script(text), tmp_path / "many.pcap"))
+    entries = [entry for entry, _ in capture.passes.frames_with_bytes(Selection(), ClientNames())]
+    kept = FrameBytes(max_bytes=2_000)
+    pipeline = Pipeline(plan=Plan(("frames",), on_stream=kept.add))
+    for batch in read([tmp_path / "many.pcap"]):
+        pipeline.feed(batch)
+    whole = [not kept.find(entry)[1] for entry in entries]
+    assert whole == sorted(whole)
+    bytes_kept = sum(length_of(one) for one, there in zip(entries, whole, strict=True) if there)
+    assert 0 < bytes_kept <= 2_000
 
 
-def test_a_long_frame_is_shown_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_bytes, "MAX_FRAME_BYTES", 32)
-    out = run("inspect", "bunny.pcapng", "--hex", "-n", "3").out
-    assert "more bytes" in out
-    assert "s3cret" not in out
+def test_a_long_frame_is_shown_in_part(tmp_path: Path) -> None:
+    body = encoder.frame(3, 1, b"\xff" * (MAX_FRAME_BYTES + 10))
+    pieces = [body[at : at + 60_000] for at in range(0, len(body), 60_000)]
+    out = run("inspect", _capture(tmp_path / "long.pcap", *pieces), "--frames", "--hex").out
+    assert f"{18} more bytes" in out

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 import amqpsniff
 from amqpsniff import passes
@@ -15,6 +16,7 @@ from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
 from amqpsniff.cli import output
 from tests.cli.running import run
 from tests.conftest import SAMPLES
+from tests.session.script import Script, written
 
 
 def test_lines_are_written_before_the_last_is_there() -> None:
@@ -33,11 +35,15 @@ def test_lines_are_written_before_the_last_is_there() -> None:
     assert file.getvalue() == "\n".join([*numbers, "", ""])
 
 
-@pytest.mark.parametrize("few", [0, 100])
-def test_lines_are_those_of_arrow_however_few(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = run("inspect", "node.pcap").out
-    monkeypatch.setattr(passes, "MAX_FILTERED_FRAMES", few)
-    assert run("inspect", "node.pcap").out == lines
+def test_lines_are_those_of_arrow_however_few(tmp_path: Path) -> None:
+    """Frames are chosen one by one first, and by Arrow where there are more."""
+    each = "C1: basic.publish exchange=e{} | body=5\n"
+    script = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+    script += "".join(map(each.format, range(passes.MAX_FILTERED_FRAMES)))
+    path = written(Script(script), tmp_path / "many.pcap")
+    lines = run("inspect", path).out.splitlines()
+    told = [int(one[1]) for line in lines if (one := re.search(r"basic\.publish.*\be(\d+)", line))]
+    assert told == list(range(passes.MAX_FILTERED_FRAMES))
 
 
 def test_no_line_writes_nothing() -> None:
@@ -58,7 +64,7 @@ def test_entries_are_given_before_all_messages_are_joined() -> None:
     joined.frames(pa.concat_batches([frames] * (len(many) // len(messages))))
     entries = joined.messages(many)
     assert next(entries).method is None
-    assert joined._waiting  # those of the second part
+    assert joined.packets  # of the second part
 
 
 def test_links_are_exported_of_rows_that_are_chosen() -> None:

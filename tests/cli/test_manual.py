@@ -13,7 +13,7 @@ from amqpsniff.cli import commands, manual
 from tests.cli.running import run
 from tests.waiting import PATIENCE
 
-PROGRAM = typer.main.get_command(commands._application(*commands.COMMANDS))
+PROGRAM = typer.main.get_command(commands.application(*commands.COMMANDS))
 
 
 def test_page_has_every_command_and_option() -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.analysis import conversation, trace
+from amqpsniff.analysis.trace import MAX_ROWS
 from tests.cli.running import EXPECTED, check, on_terminal, process, run
+from tests.session.script import repeated
 from tests.thorough import some
 
 PIPED = {
@@ -227,12 +228,11 @@ def test_a_trace_that_finds_nothing_says_so() -> None:
     assert "no row matches" in result.err
 
 
-def test_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = run("trace", "pika_mix.pcap", "--routing-key", "order.new.eu").out
-    monkeypatch.setattr(trace, "MAX_ROWS", 3)
-    part = run("trace", "pika_mix.pcap", "--routing-key", "order.new.eu")
-    assert part.out.count("published") == 3 < whole.count("published")
-    assert "only the first 3 rows" in part.err
+def test_a_trace_is_bounded(tmp_path: Path) -> None:
+    path = repeated(tmp_path / "many.pcap", MAX_ROWS + 5)
+    part = run("trace", path, "--routing-key", "a")
+    assert part.out.count("→ 1 published") == MAX_ROWS
+    assert "only the first 20,000 rows" in part.err
 
 
 def test_every_frame_is_shown_with_frames() -> None:
@@ -290,17 +290,3 @@ def test_spec_of_amqp10() -> None:
     assert run("spec", "close").out.startswith("connection.close\n")
     assert run("spec", "close", "--dialect", "1.0").out.startswith("close\n  0x18 in 1.0")
     assert run("spec", "attach", "--dialect", "0-9-1").code == 2
-
-
-def test_a_conversation_is_found_among_more_than_are_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    last = json.loads(
-        run("connections", "php_churn.pcap", "--format", "ndjson").out.split("\n")[-2]
-    )
-    words = ("follow", "php_churn.pcap", "--connection", last["connection_id"])
-    whole = run(*words)
-    monkeypatch.setattr(conversation, "MAX_KEPT", 2)
-    assert run(*words) == whole
-    assert whole.out.startswith(last["connection_id"])
-    assert "30 connections; give --connection" in run("follow", "php_churn.pcap").err

@@ -21,7 +21,7 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis.diagnosis import Diagnosis
 from amqpsniff.analysis.verdict import MAX_SENTENCES
-from amqpsniff.cli.render.clock import Clock
+from amqpsniff.cli.render.clock import LineClock
 from amqpsniff.cli.render.diagnosis import Layout, sections
 from amqpsniff.cli.render.text import Paint
 from amqpsniff.findings import KINDS
@@ -368,7 +368,7 @@ def diagnosis(path: Path) -> Diagnosis:
 
 def screen(found: Diagnosis) -> list[str]:
     """The lines of a first screen."""
-    layout = Layout(COLUMNS, Clock("relative", lambda: found.start_ns), narrow=True)
+    layout = Layout(COLUMNS, LineClock("relative", lambda: found.start_ns), narrow=True)
     lines = [
         " " * block.indent + line
         for block in sections(found, layout)

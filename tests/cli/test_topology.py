@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.analysis import topology
+from amqpsniff.analysis.topology import Topology, TopologyLimits, TopologyResult
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.cli.running import run, write_capture
@@ -246,23 +246,24 @@ def test_graphviz_draws_it(name: str, request: pytest.FixtureRequest) -> None:
     assert done.stdout.count("\nedge ") == dot.count(" -> ")
 
 
-def test_names_beyond_the_limit_are_forgotten(
-    scripted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def learnt(path: Path, **limits: int) -> TopologyResult:
+    """The topology of a capture, of which not much is remembered."""
+    topology = Topology(TopologyLimits(**limits))
+    for table, batch in amqpsniff.open(path).tables("frames", "messages"):
+        topology.add(table, batch)
+    return topology.result()
+
+
+def test_names_beyond_the_limit_are_forgotten(scripted: Path) -> None:
     """And the report says so."""
-    monkeypatch.setattr(topology, "MAX_NAMES", 1)
-    found = read(scripted)
+    found = learnt(scripted, names=1)
     assert len(found["bindings"]) == 1
     assert found["forgotten"] is True
 
 
-def test_connections_and_channels_beyond_the_limit(
-    scripted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_and_channels_beyond_the_limit(scripted: Path) -> None:
     """Later connections are told by their address, and have no virtual host."""
-    monkeypatch.setattr(topology, "MAX_CONNECTIONS", 1)
-    monkeypatch.setattr(topology, "MAX_CHANNELS", 1)
-    found = read(scripted)
+    found = learnt(scripted, connections=1, channels=1)
     assert [(row["vhost"], row["name"]) for row in found["consumers"]] == [(None, None)]
     assert found["forgotten"] is True
 

@@ -12,7 +12,7 @@ from amqpsniff.analysis import times
 from amqpsniff.analysis.body_text import as_text
 from amqpsniff.analysis.one_line import Part, argument_parts
 from amqpsniff.cli.render.body import hex_lines
-from amqpsniff.cli.render.clock import Clock
+from amqpsniff.cli.render.clock import LineClock
 from amqpsniff.cli.render.grid import Grid, facts
 from amqpsniff.cli.render.lines import fitted, joined
 from amqpsniff.cli.render.text import STYLES, Paint, Words, cells, cut, cut_middle, folded
@@ -149,16 +149,16 @@ def test_times_that_are_none(text: str) -> None:
 
 
 def test_clocks() -> None:
-    clock = Clock("relative", lambda: START)
+    clock = LineClock("relative", lambda: START)
     assert [clock.show(START + n) for n in (0, 1500, 61 * S, -S)] == [
         "0.000000", "0.000001", "61.000000", "-1.000000",
     ]  # fmt: skip
-    clock = Clock("delta", lambda: START)
+    clock = LineClock("delta", lambda: START)
     assert [clock.show(START + n * S) for n in (1, 3, 3)] == ["1.000000", "2.000000", "0.000000"]
-    assert Clock("absolute", lambda: START).show(START + 1000) == "2026-01-31T11:46:40.000001Z"
-    assert Clock("absolute", lambda: START, short=True).show(START) == "11:46:40.000000"
-    assert Clock("relative", lambda: None).show(START) == "0.000000"
-    assert Clock("relative", lambda: START).show(None) == "-"
+    assert LineClock("absolute", lambda: START).show(START + 1000) == "2026-01-31T11:46:40.000001Z"
+    assert LineClock("absolute", lambda: START, short=True).show(START) == "11:46:40.000000"
+    assert LineClock("relative", lambda: None).show(START) == "0.000000"
+    assert LineClock("relative", lambda: START).show(None) == "-"
     assert times.absolute(2**63 - 1) == "2262-04-11T23:47:16.854775Z"
     assert times.absolute(-(2**63)) == "1677-09-21T00:12:43.145224Z"
 

@@ -51,13 +51,13 @@ def sighting(spill: Spill, talks: list[Talk]) -> Sighting:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How each pair of connections was looked at."""
     made: list[str] = []
-    pair = matching._pair
+    pair = matching.paired
 
     def counted(talk: Talk, other: Talk, how: str) -> matching.Pair | None:
         made.append(how)
         return pair(talk, other, how)
 
-    monkeypatch.setattr(matching, "_pair", counted)
+    monkeypatch.setattr(matching, "paired", counted)
     return made
 
 
@@ -119,7 +119,7 @@ def test_what_is_looked_at_makes_no_difference(
 
     sides = side("n"), side("f")
     known = [list(map(id, pair[:2])) for pair in pairs(*sides)[0]]
-    monkeypatch.setattr(matching, "_overlapping", lambda far: lambda talk: far)
+    monkeypatch.setattr(matching, "overlapping", lambda far: lambda talk: far)
     assert [list(map(id, pair[:2])) for pair in pairs(*sides)[0]] == known
     if scale > 1 << 16:
         assert known

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.compare import sighting, spill
+import amqpsniff
+from amqpsniff.compare import spill
 from amqpsniff.compare.losses import KINDS, LOST, RECEIVER_MISSED, Loss
-from amqpsniff.compare.same_traffic import WAYS, _Touched
-from amqpsniff.compare.sighting import Vocabulary
+from amqpsniff.compare.same_traffic import WAYS, Touched
+from amqpsniff.compare.sighting import BLOCK_BYTES, Sighter, Vocabulary
 from tests.cli.running import run, write_capture
 from tests.compare.editing import PAIRS, compared, data_packets, packets, replaced, shifted, without
 from tests.conftest import SAMPLES
@@ -134,7 +135,7 @@ def test_an_altered_byte(tmp_path: Path) -> None:
     report = compared(CLEAN, other)
     assert fates(report) == {"altered": 1}
     (row,) = report["alterations"]
-    assert row["bytes"] <= sighting.BLOCK_BYTES
+    assert row["bytes"] <= BLOCK_BYTES
     assert row["way"] == "to-broker"
     assert "header" in row["frames"]
     (mine,) = (one for one in report["by_connection"] if one["to-broker"]["altered"])
@@ -227,18 +228,17 @@ def test_rows_that_wait_in_a_file_are_the_same(monkeypatch: pytest.MonkeyPatch) 
     assert compared(CLIENT, BROKER) == before
 
 
-def test_a_bound_on_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sighting, "MAX_CONNECTIONS", 1)
-    report = compared(CLEAN, CLEAN)
-    assert report["connections"]["both"] == 1
-    assert report["client_side"]["connections_forgotten"] == 1
+def test_a_bound_on_connections() -> None:
+    sighter = Sighter(amqpsniff.open(CLEAN).passes, Vocabulary(), max_connections=1)
+    assert list(sighter.read())
+    assert (len(sighter.sighting.talks), sighter.sighting.forgotten) == (1, 1)
 
 
 def test_frames_are_named_for_everything_that_became_of_their_bytes() -> None:
     """Bytes that one capture missed and that were lost on the way too."""
     words = Vocabulary()
     kind = words.number("basic.publish")
-    touched = _Touched([Loss(RECEIVER_MISSED, 100, 200, 1), Loss(LOST, 100, 200, 1)], [])
+    touched = Touched([Loss(RECEIVER_MISSED, 100, 200, 1), Loss(LOST, 100, 200, 1)], [])
     for begin in (80, 120):
         touched.look((begin, 0, 1, 32, kind, 1), words)
     assert list(touched.frames.values()) == [["basic.publish"] * 2] * 2

@@ -21,7 +21,7 @@ This page has the help of every command. [Commands](commands.md) shows what they
 
 def page() -> str:
     """The whole page."""
-    program: Any = typer.main.get_command(commands._application(*commands.COMMANDS))
+    program: Any = typer.main.get_command(commands.application(*commands.COMMANDS))
     common = manual.common_options(program)
     own = [*manual.named(program.params), manual.HELP, manual.HELP_ALL]
     parts = [BEGIN, *_table("option", own)]

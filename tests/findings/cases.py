@@ -106,9 +106,9 @@ def _script(text: str) -> tuple[Script, tuple[str, str]]:
             octets = bytes.fromhex("".join(more[1:]))
             name = more[0].rpartition(".")[0] or "a"
             side = scripts.SIDES[more[0][-1]]
-            script.packets.append(scripts.Packet(script._now, name, side, octets))
+            script.packets.append(scripts.Packet(script.now_ns, name, side, octets))
         elif word == "WAIT":
-            script._now += MS * int(more[0])
+            script.now_ns += MS * int(more[0])
         elif word == "HOSTS":
             hosts = (more[0], more[1])
         else:

@@ -6,6 +6,7 @@ import random
 import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
 
 from amqpsniff import Engine
-from amqpsniff.findings import attempts
+from amqpsniff.findings.attempts import MAX_PAIRS, Attempts
 from tests.archive.splits import Packet as Captured
 from tests.archive.splits import by_one_engine, by_tasks, deal, packets_of
 from tests.conftest import REPO
@@ -309,26 +310,30 @@ def test_a_port_scan_is_one_finding(answer: int | None) -> None:
     assert not found([*packets, *connected(3)])
 
 
-def test_a_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_is_bounded() -> None:
     """Clients beyond a bound take no memory, and have no rows."""
-    monkeypatch.setattr(attempts, "MAX_PAIRS", 100)
 
     def flood(count: int) -> tuple[int, int]:
-        engine = Engine()
         tracemalloc.start()
+        attempts = Attempts()
+        attempts.ports = {5672}
         for n in range(count):
-            client = bytes((11, n >> 16 & 255, n >> 8 & 255, n & 255))
-            for packet in attempt(n / 1000, client=client):
-                engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
-        engine.finish()
-        rows = [row for row in engine.take("findings").to_pylist() if row["code"] in CODES]
+            attempts.failed(
+                SimpleNamespace(
+                    a=f"11.{n >> 16}.{n >> 8 & 255}.{n & 255}:4000", b="10.0.0.2:5672",
+                    connection_id=f"{n:016x}", version=4, unreachable=None, packets=(1, 1),
+                    ports=(4000, 5672), start_ns=n, end_ns=n, first_packet_number=n,
+                    last_packet_number=n,
+                ),
+                "x.pcap",
+            )  # fmt: skip
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        return len(rows), peak
+        return sum(1 for _ in attempts.report()), peak
 
-    few, many = flood(300), flood(3000)
-    assert few[0] == many[0] == 200
-    assert many[1] < few[1] + 3_000_000
+    few, many = flood(3 * MAX_PAIRS), flood(6 * MAX_PAIRS)
+    assert few[0] == many[0] == 2 * MAX_PAIRS
+    assert many[1] < few[1] + 1_000_000
 
 
 def captured(packets: Iterable[Packet]) -> list[Captured]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff.findings import KINDS, Finding, FindingLog, Records, causes, log
+from amqpsniff.findings import KINDS, Finding, FindingLog, Records
+from amqpsniff.findings.log import MAX_FINDINGS, MAX_PLACES
 
 
 def seen(code: str, at: int, connection: str | None = "a", channel: int | None = None) -> Finding:
@@ -37,32 +38,33 @@ def test_a_code_that_is_not_in_the_catalogue() -> None:
         FindingLog().add(Finding("no-such-thing", ""))
 
 
-def test_a_flood_of_one_code_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "MAX_PLACES", 3)
+def test_a_flood_of_one_code_leaves_room_for_others() -> None:
     found = FindingLog()
-    for at in range(1, 11):
+    last = MAX_PLACES + 7
+    for at in range(1, last + 1):
         found.add(seen("not-amqp", at, connection=f"{at}"))
         found.add(seen("not-amqp", at, connection=f"{at}"))
-    found.add(seen("content-weight", 11))
+    found.add(seen("content-weight", last + 1))
     *placed, rest, limit = found.take()
-    assert [row.connection_id for row in placed] == ["1", "2", "3", "a"]
+    assert [row.connection_id for row in placed] == [*map(str, range(1, MAX_PLACES + 1)), "a"]
     assert (rest.code, rest.connection_id, rest.count) == ("not-amqp", None, 14)
-    assert (rest.packet_number, rest.last_packet_number) == (4, 10)
+    assert (rest.packet_number, rest.last_packet_number) == (MAX_PLACES + 1, last)
     assert limit.code == "findings-limit"
     assert "14" in limit.detail
     found.add(seen("not-amqp", 1))
     assert len(found.take()) == 1
 
 
-def test_no_more_rows_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "MAX_FINDINGS", 4)
+def test_no_more_rows_than_the_limit() -> None:
     found = FindingLog()
-    for code in list(KINDS)[:6]:
-        for channel in range(1, 3):
+    codes = list(KINDS)[: MAX_FINDINGS // MAX_PLACES + 2]
+    for code in codes:
+        for channel in range(MAX_PLACES):
             found.add(seen(code, 1, channel=channel))
     rows = found.take()
-    assert len(rows) == 4 + 4 + 1
-    assert sum(row.count for row in rows if row.code != "findings-limit") == 12
+    assert len(rows) == MAX_FINDINGS + 2 + 1
+    counts = [row.count for row in rows if row.code != "findings-limit"]
+    assert sum(counts) == len(codes) * MAX_PLACES
 
 
 def test_a_cause_on_the_same_connection() -> None:
@@ -150,19 +152,28 @@ def test_a_cause_that_is_given_is_kept() -> None:
     assert found["connection-closed-by-broker"].cause_code == "limit-reached"
 
 
-def test_causes_are_found_in_steps_that_grow_with_the_findings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Time(int):
+    """A time that counts how often times are compared."""
+
+    compared = 0
+
+    def __lt__(self, other: int) -> bool:
+        Time.compared += 1
+        return int(self) < int(other)
+
+
+def test_causes_are_found_in_steps_that_grow_with_the_findings() -> None:
     found = FindingLog()
-    looks = []
-    monkeypatch.setattr(causes, "_began", lambda one: looks.append(one) or one.ts_ns)
+    codes = (
+        "content-interrupted content-unexpected-frame publishes-in-doubt channel-closed-by-broker"
+    )
     for channel in range(1, 10_000):
-        found.add(seen("content-interrupted", channel, channel=channel))
-        found.add(seen("content-unexpected-frame", channel, channel=channel))
-        found.add(seen("publishes-in-doubt", channel, channel=channel))
-        found.add(seen("channel-closed-by-broker", channel, channel=channel))
+        for code in (*codes.split(), "channel-closed-by-broker"):
+            one = seen(code, channel, channel=channel)
+            one.ts_ns = Time(one.ts_ns)
+            found.add(one)
     rows = found.take()
-    assert 2 * 9_999 < len(looks) < 40 * len(rows)
+    assert 2 * 9_999 < Time.compared < 40 * len(rows)
     assert sum(row.cause_code is not None for row in rows) == 2 * 9_999
 
 
@@ -188,9 +199,8 @@ def test_news_has_what_was_found_by_then() -> None:
     assert (close.count, close.last_packet_number, close.cause_code) == (2, 5, "frame-end-wrong")
 
 
-def test_what_has_no_place_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "MAX_PLACES", 1)
-    found = FindingLog()
+def test_what_has_no_place_is_no_news() -> None:
+    found = FindingLog(1)
     found.watch()
     for at in (1, 2):
         found.add(seen("not-amqp", at, connection=f"{at}"))

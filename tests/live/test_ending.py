@@ -19,7 +19,7 @@ import pytest
 from amqpsniff.capture.live_capture import InterfaceCapture
 from amqpsniff.capture.tail import FileCapture, PipeCapture
 from amqpsniff.cli.event_loop import Steps
-from amqpsniff.live.watch import Source, Watch
+from amqpsniff.live.watch import PacketSource, Watch
 from amqpsniff.options import Options
 from tests.cli.running import SIGNALS, environment
 from tests.conftest import SAMPLES
@@ -114,16 +114,17 @@ def test_what_a_file_has_is_taken(tmp_path: Path) -> None:
 
 def test_an_interface_that_comes_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is gone again when it is to be captured on: others are not captured on instead."""
-    source = InterfaceCapture(["lo"], f"udp port {free_port()}")
+    source = InterfaceCapture(["lo"], f"udp port {free_port()}", look_seconds=0)
     for indices in ([0], [1 << 30, 0], [0]):
         found = iter([*indices, 0])
         monkeypatch.setattr(
             "amqpsniff.capture.live_capture.index_of", lambda _, found=found: next(found)
         )
-        source._look()
-        assert source._socket.getsockname()[0] == "lo"
+        list(source.take(1))
+        with socket.socket(fileno=os.dup(source.fileno())) as same:
+            assert same.getsockname()[0] == "lo"
     monkeypatch.undo()
-    source._look()
+    list(source.take(1))
     assert not source.missing
     source.close()
 
@@ -165,7 +166,7 @@ def repeated(send: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def watched(source: Source, seconds: float) -> tuple[Watch, int, int]:
+def watched(source: PacketSource, seconds: float) -> tuple[Watch, int, int]:
     """A run of that duration, and the earliest and latest time at which it may end."""
     watch = Watch(source, Options())
     began, began_ns, duration_ns = time.monotonic(), time.time_ns(), int(seconds * 1e9)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture.live_capture import InterfaceCapture
-from amqpsniff.capture.packet_ring import BLOCK_BYTES, RETIRE_MS
+from amqpsniff.capture.packet_ring import BLOCK_BYTES, RETIRE_MS, RING_PART
 from amqpsniff.capture.sources import read
 from amqpsniff.capture.writer import CaptureWriter, Rotation
 from tests.cli.running import PROGRAM, environment, run
@@ -27,6 +27,7 @@ from tests.live.clients import keep_busy, with_amqp, with_pika
 from tests.live.sniffing import Sniffer, rows_of
 from tests.live.test_metrics import scraped
 from tests.live.test_rows import alike, offline
+from tests.processes import descriptors
 from tests.waiting import PATIENCE, free_port, wait_for
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
@@ -36,7 +37,7 @@ def test_packets_that_come_while_others_are_decoded() -> None:
     """Full blocks are copied before each batch, so more wait than the ring has room for."""
     port = free_port()
     source = InterfaceCapture(["lo"], f"udp port {port}", 4 << 20)
-    room = source._ring._blocks * BLOCK_BYTES
+    room = (4 << 20) // RING_PART
     sent, rounds, octets = 0, 6, 60_000
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for _ in range(rounds):
@@ -243,8 +244,8 @@ def test_what_cannot_be_cut_takes_no_more(tmp_path: Path, name: str) -> None:
 def test_a_file_that_fails_at_its_end(tmp_path: Path) -> None:
     """Some file systems say only when a file is closed that they are full."""
     writer = CaptureWriter(tmp_path / "kept.pcapng", lambda _: "lo", "test")
-    assert writer._file is not None
-    os.close(writer._file.fileno())
+    (descriptor,) = descriptors(tmp_path)
+    os.close(descriptor)
     writer.close()
     assert writer.trouble == f"{tmp_path}/kept.pcapng: Bad file descriptor"
 

@@ -19,6 +19,7 @@ from tests.conftest import SAMPLES
 from tests.live.sniffing import Sniffer, rows_of, taken
 from tests.live.test_metrics import scraped
 from tests.live.test_rows import alike
+from tests.processes import descriptors
 from tests.tcp.wire import IPV4_LINK, tcp
 from tests.waiting import PATIENCE, free_port, wait_for
 
@@ -123,8 +124,8 @@ def test_bytes_that_cannot_be_read(tmp_path: Path) -> None:
     assert isinstance(source, FileCapture)
     assert sum(map(len, taken(source))) == 568
     memory = os.open("/proc/self/mem", os.O_RDONLY)
-    assert source._file is not None
-    os.dup2(memory, source._file.fileno())
+    (descriptor,) = descriptors(path)
+    os.dup2(memory, descriptor)
     os.close(memory)
     assert sum(map(len, taken(source))) == 0
     assert source.ended

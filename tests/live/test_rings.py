@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,12 +36,12 @@ SIZE = len(capture(0))
 class Ring:
     """A folder with files in it, and what follows it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder / "ring"
         self.folder.mkdir()
         self.notes: list[str] = []
         self.put("0.pcap", 0)
-        self.source = FileCapture([str(self.folder)])
+        self.source = FileCapture([str(self.folder)], **options)
 
     def put(self, name: str, number: int, octets: bytes | None = None) -> Path:
         """Write a file as if it were written at that second."""
@@ -75,22 +78,39 @@ def ring(tmp_path: Path) -> Iterator[Ring]:
     made.source.close()
 
 
-def removed_at_turn(ring: Ring, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Remove a file between the look that saw it and the moment when it is opened."""
-    turn = ring.source._turn_to
-
-    def turned(later: list[str]) -> bool:
-        (ring.folder / name).unlink(missing_ok=True)
-        return turn(later)
-
-    monkeypatch.setattr(ring.source, "_turn_to", turned)
+watched: list[Callable[[Path], object]] = []
+"""Called with each file that this process is about to open."""
 
 
-def test_a_file_that_goes_before_it_is_opened(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and watched and isinstance(arguments[0], str):
+        for one in watched:
+            one(Path(arguments[0]))
+
+
+sys.addaudithook(_audit)
+
+
+@pytest.fixture
+def opens() -> Iterator[Counter[str]]:
+    """How often each file was opened, by name."""
+    found: Counter[str] = Counter()
+    watched.append(lambda path: found.update((path.name,)))
+    yield found
+    watched.clear()
+
+
+def remove_when_opened(ring: Ring, name: str, opens: Counter[str]) -> None:
+    """Remove a file between the look that saw it, and its first bytes, and its turn."""
+    watched.append(lambda path: path.name == name and opens[name] == 2 and path.unlink())
+
+
+def test_a_file_that_goes_before_it_is_opened(ring: Ring, opens: Counter[str]) -> None:
     """The next one is read, and it is said at once and at the end what was lost."""
     ring.put("1.pcap", 1)
     ring.put("2.pcap", 2)
-    removed_at_turn(ring, monkeypatch, "1.pcap")
+    opens.clear()
+    remove_when_opened(ring, "1.pcap", opens)
     assert ring.numbers() == [2]
     assert ring.numbers() == []
     assert ring.lost == [f"1.pcap was removed before it was read: {SIZE} bytes are lost"]
@@ -98,53 +118,51 @@ def test_a_file_that_goes_before_it_is_opened(ring: Ring, monkeypatch: pytest.Mo
     assert len(ring.notes) == 1
 
 
-def test_the_only_next_file_goes(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_only_next_file_goes(ring: Ring, opens: Counter[str]) -> None:
     """It waits for another one."""
     ring.put("1.pcap", 1)
-    removed_at_turn(ring, monkeypatch, "1.pcap")
+    opens.clear()
+    remove_when_opened(ring, "1.pcap", opens)
     assert ring.numbers() == []
     ring.put("2.pcap", 2)
     assert ring.numbers() == [2]
     assert len(ring.lost) == 1
 
 
-def test_what_waits_behind_a_long_file(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+IN_PIECES: dict[str, Any] = {"block_bytes": 250, "look_seconds": 0}
+
+
+def test_what_waits_behind_a_long_file(tmp_path: Path) -> None:
     """Files that come and go while another one is read are missed."""
-    monkeypatch.setattr("amqpsniff.capture.tail.BLOCK_BYTES", 1000)
-    monkeypatch.setattr("amqpsniff.capture.tail.BYTES_AT_ONCE", 1000)
-    monkeypatch.setattr("amqpsniff.capture.tail.LOOK_SECONDS", 0)
+    ring = Ring(tmp_path, **IN_PIECES)
+    assert ring.numbers() == [0]
     ring.put("1.pcap", 1, capture(1, 1000))
     waiting = ring.put("2.pcap", 2)
-    while len(ring.source._listing._known) < 2:  # the first one was read, another waits
+    for _ in range(6):
         list(ring.source.take(1 << 40))
-    assert ring.source._position < ring.source._size
+    assert PACKETS < ring.source.packets < 1000
     waiting.unlink()
     taken(ring.source)
     assert ring.lost == [f"2.pcap was removed before it was read: {SIZE} bytes are lost"]
 
 
-def test_a_ring_that_turns_faster_than_it_is_read(
-    ring: Ring, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ring_that_turns_faster_than_it_is_read(tmp_path: Path) -> None:
     """A file that waited and is begun anew is lost, though it is there and has the same size."""
+    ring = Ring(tmp_path, **IN_PIECES)
     ring.put("1.pcap", 1)
     ring.put("2.pcap", 2)
-    status = (ring.folder / "0.pcap").stat()
-    ring.source._listing.look((status.st_dev, status.st_ino))
+    assert sum(len(batch) for batch, _ in ring.source.take(1 << 40)) < PACKETS
     ring.put("1.pcap", 3)
-    assert ring.numbers() == [2, 3]
+    taken(ring.source)
+    assert ring.source.packets == 3 * PACKETS
     assert ring.lost == [f"1.pcap was begun anew before it was read: {SIZE} bytes are lost"]
 
 
-def test_the_file_that_is_read_is_begun_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_that_is_read_is_begun_anew(tmp_path: Path) -> None:
     """Under our hands, and is as long again by then: what is left of it is no capture's middle."""
-    ring = Ring(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr("amqpsniff.capture.tail.BLOCK_BYTES", 1000)
-        patch.setattr("amqpsniff.capture.tail.BYTES_AT_ONCE", 1000)
-        list(ring.source.take(1 << 40))
+    ring = Ring(tmp_path, block_bytes=250)
+    list(ring.source.take(1 << 40))
+    ring.source.block_bytes = SIZE
     ring.put("0.pcap", 9)
     assert ring.numbers() == [9]
     assert ring.lost == [f"0.pcap was begun anew while it was read: {SIZE - 1000} bytes are lost"]
@@ -208,54 +226,52 @@ def test_other_files_of_the_folder(ring: Ring) -> None:
     assert not ring.notes
 
 
-def test_only_what_changed_is_opened(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changed_is_opened(ring: Ring, opens: Counter[str]) -> None:
     """A look at a folder of many files asks for their state alone."""
     for number in range(1, 40):
         ring.put(f"{number:02}.pcap", number)
         ring.put(f"{number:02}.txt", number, b"nothing")
-    opened: list[str] = []
-    head = listing.Listing._head
-    monkeypatch.setattr(
-        listing.Listing, "_head", lambda self, path: opened.append(path) or head(self, path)
-    )
+    opens.clear()
     assert ring.numbers() == list(range(1, 40))
-    assert len(opened) == 2 * 39
+    assert opens == {f"{n:02}.{e}": t for n in range(1, 40) for e, t in (("pcap", 2), ("txt", 1))}
+    opens.clear()
     assert ring.numbers() == []
-    assert len(opened) == 2 * 39
+    assert not opens
     ring.put("40.pcap", 40)
+    opens.clear()
     assert ring.numbers() == [40]
-    assert len(opened) == 2 * 39 + 1
-    another = FileCapture([str(ring.folder)])
-    assert len(opened) == 2 * 39 + 2
-    another.close()
+    assert opens == {"40.pcap": 2}
+    opens.clear()
+    FileCapture([str(ring.folder)]).close()
+    assert opens == {"40.pcap": 2}
 
 
 def test_looks_take_a_part_of_the_time(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However large a folder is."""
-    now = [100.0]
-    monkeypatch.setattr("amqpsniff.capture.listing.time.monotonic", lambda: now[0])
-    ring.source._listing._due = 0
-    files = ring.source._listing._files
+    """However large a folder is; here a look takes 0.1 s, for its clock goes on when it is read."""
+    now, step = time.monotonic() + 1000, 0.1
 
-    def slowly() -> Iterator[tuple[str, os.stat_result]]:
-        now[0] += 0.1
-        yield from files()
+    def clock() -> float:
+        nonlocal now
+        now += step
+        return now
 
-    monkeypatch.setattr(ring.source._listing, "_files", slowly)
-    ring.source._look()
-    assert not ring.source._listing.due
+    monkeypatch.setattr(time, "monotonic", clock)
+    assert not list(ring.source.take(1 << 40))
+    assert not ring.source.held()
+    step = 0
+    ring.put("1.pcap", 1)
     assert not list(ring.source.take(1 << 40))
     assert ring.source.held()
-    now[0] += 0.1 * listing.SPARE
-    assert ring.source._listing.due
-    monkeypatch.undo()
-    ring.put("1.pcap", 1)
+    now += 0.1 * listing.SPARE - 0.01
+    assert not list(ring.source.take(1 << 40))
+    now += 0.1
     assert ring.numbers() == [1]
 
 
-def test_a_folder_that_goes_and_comes_back(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_goes_and_comes_back(tmp_path: Path) -> None:
     """With another file in it; meanwhile it is said that there is none."""
-    monkeypatch.setattr("amqpsniff.capture.tail.GONE_SECONDS", 0)
+    ring = Ring(tmp_path, gone_seconds=0)
+    assert ring.numbers() == [0]
     shutil.rmtree(ring.folder)
     assert ring.numbers() == []
     assert ring.numbers() == []

@@ -11,7 +11,7 @@ import pytest
 import amqpsniff
 from amqpsniff.capture import tshark
 from amqpsniff.errors import TsharkError, UsageError
-from amqpsniff.opinion import Comparison, compare
+from amqpsniff.opinion import Comparison
 from tests.conftest import OWN, SAMPLES
 from tests.opinion.doctored import REAL, doctored, speaking
 
@@ -90,12 +90,11 @@ def test_frames_that_one_does_not_see(tmp_path: Path, capture: Path) -> None:
 
 
 @real
-def test_a_small_window(monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
+def test_a_small_window(capture: Path) -> None:
     """Packets are compared as soon as both are past them, with the same result."""
     whole = Comparison(amqpsniff.open(capture).passes)
     first = list(whole)
-    monkeypatch.setattr(compare, "WINDOW_PACKETS", 10)
-    again = Comparison(amqpsniff.open(capture).passes)
+    again = Comparison(amqpsniff.open(capture).passes, window_packets=10)
     assert [each.row() for each in again] == [each.row() for each in first]
     assert (again.compared, again.equal, again.known) == (whole.compared, whole.equal, whole.known)
 

@@ -7,30 +7,32 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.capture.tshark_frames import Field
+from amqpsniff.capture.tshark_frames import TsharkField
 from amqpsniff.opinion.values import compare, parsed, plain
 
 
-def field(show: str = "", octets: bytes | None = None, label: str = "", *below: Field) -> Field:
-    return Field("amqp.method.arguments.x", label, show, octets, list(below))
+def field(
+    show: str = "", octets: bytes | None = None, label: str = "", *below: TsharkField
+) -> TsharkField:
+    return TsharkField("amqp.method.arguments.x", label, show, octets, list(below))
 
 
-def inside(label: str, *below: Field, octets: bytes | None = None) -> Field:
-    return Field("amqp.field", label, "", octets, list(below))
+def inside(label: str, *below: TsharkField, octets: bytes | None = None) -> TsharkField:
+    return TsharkField("amqp.field", label, "", octets, list(below))
 
 
-def nest(label: str, *below: Field, octets: bytes | None = None) -> Field:
+def nest(label: str, *below: TsharkField, octets: bytes | None = None) -> TsharkField:
     return field("", None, "", inside(label, *below, octets=octets))
 
 
-TIMESTAMP = Field(
+TIMESTAMP = TsharkField(
     "amqp.field.timestamp", "b (timestamp): Nov 29, 2026 17:00:13.000000000 UTC", "",
     bytes.fromhex("54000000006b0c5a1d"), [],
 )  # fmt: skip
 """A value of a table as tshark 4.0 has it, of a type with a field name of its own."""
 
 
-def differ(value: Any, one: Field) -> list[tuple[str, Any, Any]]:
+def differ(value: Any, one: TsharkField) -> list[tuple[str, Any, Any]]:
     return [(pair.name, pair.ours, pair.theirs) for pair in compare("x", parsed(value), one)]
 
 
@@ -70,7 +72,7 @@ def differ(value: Any, one: Field) -> list[tuple[str, Any, Any]]:
         (json.dumps({"a": "x" * 300}), nest("a (string): " + "x" * 225 + "…")),
     ],
 )  # fmt: skip
-def test_equal(ours: str, one: Field) -> None:
+def test_equal(ours: str, one: TsharkField) -> None:
     assert differ(ours, one) == []
 
 
@@ -99,7 +101,7 @@ def test_equal(ours: str, one: Field) -> None:
         ('{"a":"xy"}', field("", None, "", inside("a (string): x")), ("x.a", "xy", "(string) x")),
     ],
 )  # fmt: skip
-def test_different(ours: str, one: Field, found: tuple[str, Any, Any]) -> None:
+def test_different(ours: str, one: TsharkField, found: tuple[str, Any, Any]) -> None:
     assert differ(ours, one) == [found]
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.otlp import collector
 from tests.cli.running import run
 from tests.conftest import SAMPLES
 
@@ -67,8 +66,7 @@ def spans(documents: list[dict[str, Any]]) -> set[str]:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(collector, "FIRST_PAUSE_SECONDS", 0.01)
+def server() -> Iterator[Server]:
     one = Server()
     yield one
     one.close()

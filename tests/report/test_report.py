@@ -9,14 +9,15 @@ from array import array
 from collections import Counter
 from html import unescape
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
 
 import amqpsniff
 from amqpsniff.analysis import report_data, top_rows
 from amqpsniff.analysis.buckets import MAX_STEPS, Delays, Levels, Steps
+from amqpsniff.analysis.selection import Selection
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.report import capture_page, findings, narrative, sequences
 from amqpsniff.session import row_times
@@ -28,6 +29,7 @@ from tests.compare.editing import packets
 from tests.conftest import SAMPLES
 from tests.report.pages import HOSTILE, data_of, hostile_capture, report, text_of
 from tests.report.test_page import Balance
+from tests.session.script import Script, written
 from tests.tcp.wire import START_NS, Talk
 
 SECTIONS = (
@@ -215,15 +217,13 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(body.count("<tr>") for body in rows) < 60
 
 
-def test_one_fold_has_all_more_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_fold_has_all_more_findings(tmp_path: Path) -> None:
     """On a narrow screen; on a wide one its heading is hidden, and the rest is folded in it."""
-    monkeypatch.setattr(findings, "FEW_LINES", 1)
-    monkeypatch.setattr(findings, "MAX_LINES", 2)
-    assert report(tmp_path / "page.html", "pika_mix.pcap", "php_churn.pcap", "lost.pcap").code == 0
+    assert report(tmp_path / "page.html", *sorted(SAMPLES.glob("*.pcap"))).code == 0
     made = (tmp_path / "page.html").read_text(encoding="utf-8")
     headings = re.findall(r"<summary>(\d+) more findings?</summary>", made)
     assert len(headings) == 2
-    assert int(headings[0]) == int(headings[1]) + 1  # the second is in the first
+    assert int(headings[0]) == int(headings[1]) + findings.MAX_LINES - findings.FEW_LINES
     assert f'</ol></details><details class="folded"><summary>{headings[1]}' not in made
 
 
@@ -236,33 +236,19 @@ def test_findings_stand_at_their_time(tmp_path: Path) -> None:
             assert times == sorted(times)
 
 
-def test_only_events_that_are_shown_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others are counted: most of a long conversation is not shown."""
-    written: list[object] = []
-    write = sequences._Sequence._event
-    monkeypatch.setattr(
-        sequences._Sequence,
-        "_event",
-        lambda self, one: (written.append(one), write(self, one))[1],
-    )
-    for name in ("FIRST_EVENTS", "LAST_EVENTS", "MAX_AROUND"):
-        monkeypatch.setattr(sequences, name, 5)
-    assert report(tmp_path / "page.html", "pika_mix.pcap").code == 0
-    told = data_of((tmp_path / "page.html").read_text())["conversations"]
-    number = sum(int(one["about"].split()[0].replace(",", "")) for one in told)
-    shown = sum(one[2] != sequences.NOTE for each in told for one in each["events"])
-    assert number > 2 * shown
-    assert len(written) == shown
-
-    def everything(self: object, rows: Any, mine: list[int]) -> list[tuple[int, str, int]]:
-        kinds = sequences.numbers_of(rows, "frame_type")
-        return [(row, "", 0) for row in mine if kinds[row] not in sequences._FOLDED]
-
-    monkeypatch.setattr(sequences._Sequence, "_told_of", everything)
-    assert report(tmp_path / "all.html", "pika_mix.pcap").code == 0
-    assert data_of((tmp_path / "all.html").read_text())["conversations"] == told
+def test_events_of_a_long_conversation_are_those_of_both_its_ends(tmp_path: Path) -> None:
+    """The others are counted."""
+    assert report(tmp_path / "page.html", "node.pcap").code == 0
+    told, *_ = data_of((tmp_path / "page.html").read_text())["conversations"]
+    shown = [int(one[1]) for one in told["events"] if one[2] != sequences.NOTE]
+    conversation = amqpsniff.open(SAMPLES / "node.pcap").follow(told["id"])
+    assert conversation is not None
+    every = [one.packet_number for one in conversation.entries]
+    assert int(told["about"].split()[0].replace(",", "")) == len(every) > 2 * len(shown)
+    first = next(at for at, number in enumerate(shown) if number != every[at])
+    assert first > sequences.FIRST_EVENTS // 2
+    assert len(shown) - first > 10
+    assert shown[first:] == every[first - len(shown) :]
 
 
 def test_kept_rows_are_bounded() -> None:
@@ -453,18 +439,36 @@ def test_what_is_sent_by_amqp10_waits_until_it_is_returned() -> None:
     assert [list(times) for times in found[0][2:4]] == [[1], [6]]
 
 
+LEFT = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.consume queue=q consumer_tag=t
+    S1: basic.consume-ok consumer_tag=t
+    S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1
+    S1: basic.deliver consumer_tag=t delivery_tag=2 | body=1
+    @+2000ms C1: channel.close reply_code=200
+    S1: channel.close-ok
+    C2: channel.open
+    S2: channel.open-ok
+"""
+
+
 @pytest.mark.parametrize(("end", "rest"), [(None, 0), (1, 1), (2, 0)])
-def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
+def test_what_a_channel_left_goes_with_it(tmp_path: Path, end: int | None, rest: int) -> None:
     """All of it where it is not known how many waited at its end."""
-    made = object.__new__(report_data.ReportData)
-    made.steps, made.spans, made.abandoned = Steps(), {}, Counter()
-    made.levels = {"unacked": Levels(made.steps)}
-    made.levels["unacked"].put(START_NS, 2)
-    place = ("00000000000000aa", 1)
-    made._midstream, made._ended = Counter(), {}
-    made._left = {"unacked": Counter({place: 2})}
-    made._closed = [(place, START_NS + HOUR_NS, {"unacked": end})]
-    made._settle_rest()
+    path = written(Script(LEFT), tmp_path / "left.pcap")
+    capture = amqpsniff.open(path)
+    made = report_data.ReportData(Selection(), (), lambda: None)
+    column, _ = report_data.ENDS_OF["unacked"]
+    for table, batch in capture.tables("messages", "connections", "channels", encoded=True):
+        given = batch
+        if table == "channels":
+            at = batch.schema.get_field_index(column)
+            ends = pa.array([end if one else 0 for one in batch.column("closed_by").to_pylist()])
+            given = batch.set_column(at, column, ends.cast(batch.schema.types[at]))
+        made.add(table, given)
+    made.finish(capture.summary(), capture.passes.totals, ())
     assert made.levels["unacked"].total == rest
     assert made.abandoned["unacked"] == 2 - rest
 
@@ -480,7 +484,7 @@ def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
     ],
 )
 def test_what_became_of_what_waited(left: int, abandoned: int, least: bool, said: str) -> None:
-    assert narrative._rest(left, abandoned, least=least) == said
+    assert narrative.rest_words(left, abandoned, least=least) == said
 
 
 def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
@@ -508,7 +512,7 @@ def test_connections_that_come_and_go_within_a_step() -> None:
         "quality": quality,
     }
     assert max(opened.levels(MAX_STEPS)) == 1
-    told = list(narrative._traffic(summary, data))
+    told = list(narrative.traffic(summary, data))
     assert told == ["3 AMQP connections were seen; at most about 1 at a time."]
 
 
@@ -523,7 +527,7 @@ def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     assert levels["unacked"].levels(narrative.MAX_POINTS)[-1] == 4
     delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
     data = Mock(levels=levels, delays=delays, uncounted=Counter(), abandoned=Counter())
-    (told,) = narrative._waiting(data)
+    (told,) = narrative.waiting(data)
     assert told.startswith("At most about 4 deliveries waited for an acknowledgement")
     assert told.endswith("; 1 still did at the end.")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpsniff.sanitize import SanitizeOptions, names
+from amqpsniff.sanitize import SanitizeOptions
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.credentials import safe_login
 from amqpsniff.sanitize.frames import safe_proxy_header
@@ -54,9 +54,8 @@ def test_pseudonyms_of_pseudonyms_are_the_same(words: list[bytes]) -> None:
     assert [second.name(word) for word in once] == once
 
 
-def test_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "MAX_WORDS", 2)
-    pseudonyms = Pseudonyms()
+def test_many_names() -> None:
+    pseudonyms = Pseudonyms(max_words=2)
     assert [pseudonyms.name(each) for each in (b"aa", b"bb", b"cc", b"aa")] == [
         b"n0", b"n1", b"xx", b"n0",
     ]  # fmt: skip

@@ -26,12 +26,19 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff import Engine
+from amqpsniff.engine import ENGINE_TABLES, Streams
+from amqpsniff.findings import Finding
+from amqpsniff.limits import Limits
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from amqpsniff.spec import Method, properties_for
+from amqpsniff.tables.batches import Maker
 from tests import encoder
 from tests.capture.build import pcap_header, pcap_record
 from tests.encoder import Field
@@ -44,6 +51,8 @@ FRAME = 131_064
 """Bytes of a body frame at most, by the handshake's frame-max."""
 SEGMENT = 60_000
 """Bytes of a packet beyond which it is sent as several."""
+KEY = ("10.0.0.1:40000", "10.0.0.2:5672")
+"""Of a connection without packets."""
 HEARTBEATS = 4 * encoder.HEARTBEAT_FRAME
 SIDES = {"C": "client", "S": "server"}
 _LINE = re.compile(
@@ -76,7 +85,7 @@ class Script:
         self.midstream: set[str] = set()
         self._begun: set[str] = set()
         self._lost: set[tuple[str, str]] = set()
-        self._now = START_NS
+        self.now_ns = START_NS
         self.add(text)
 
     def add(self, text: str) -> Script:
@@ -118,7 +127,7 @@ class Script:
 
     def wait(self, ms: str | None = None) -> None:
         """Time goes on, by 1 ms when not said."""
-        self._now += MS * int(ms or 1)
+        self.now_ns += MS * int(ms or 1)
 
     def method(
         self,
@@ -152,12 +161,12 @@ class Script:
             assert (before.connection, before.sender) == (connection, sender), method
             self.packets[-1] = before._replace(octets=before.octets + octets)
         else:
-            self.packets.append(Packet(self._now, connection, sender, octets))
+            self.packets.append(Packet(self.now_ns, connection, sender, octets))
         if connection not in self._begun | self.midstream and sender == "client":
             octets = encoder.PROTOCOL_HEADERS["0-9-1"] + self.packets[-1].octets
             self.packets[-1] = self.packets[-1]._replace(octets=octets)
         self._begun.add(connection)
-        number, ts_ns = len(self.packets), self._now
+        number, ts_ns = len(self.packets), self.now_ns
         event = Event(number, ts_ns, connection, sender, channel, method, given, body)
         self.events.append(event._replace(properties=properties or {}))
 
@@ -165,12 +174,12 @@ class Script:
         if end == "GAP":
             self._lost.add((name, sender))
         kind = {"FIN": FIN, "RST": RST, "GAP": LOSS}[end]
-        self.packets.append(Packet(self._now, name, sender, b"", octets, end))
-        self.events.append(Event(len(self.packets), self._now, name, sender, 0, kind))
+        self.packets.append(Packet(self.now_ns, name, sender, b"", octets, end))
+        self.events.append(Event(len(self.packets), self.now_ns, name, sender, 0, kind))
 
     def _hello(self, name: str) -> None:
         self.wait()
-        self.packets.append(Packet(self._now, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
+        self.packets.append(Packet(self.now_ns, name, "client", encoder.PROTOCOL_HEADERS["0-9-1"]))
         self._begun.add(name)
 
     def _handshake(self, name: str, more: str) -> None:
@@ -279,6 +288,78 @@ def _ports(names: Iterable[str]) -> dict[str, int]:
     return {name: 40000 + place for place, name in enumerate(dict.fromkeys(names))}
 
 
+class Remembering:
+    """A pipeline that is fed the bytes of one connection, to see what it remembers of it."""
+
+    def __init__(
+        self,
+        script: Script | None = None,
+        limits: Limits | None = None,
+        tables: Collection[str] = ENGINE_TABLES,
+    ) -> None:
+        self.pipeline = Pipeline(Options(limits=limits or Limits()), Plan(tables))
+        self.pipeline.capture = "-"
+        self._streams = Streams(self.pipeline.decoder)
+        self._number = 0
+        self._given: list[Any] = []
+        if script is not None:
+            self.feed(script)
+
+    def feed(self, script: Script) -> Remembering:
+        """All packets of a script of one connection."""
+        for packet in script.packets:
+            self.say(packet)
+        return self
+
+    def say(self, packet: Packet) -> None:
+        """The bytes of a script's packet, or the end of TCP."""
+        if packet.end:
+            self._streams.close(KEY)
+            self._follow()
+            return
+        way = 0 if packet.sender == "client" else 1
+        self._streams.data(KEY, way, packet.octets, self._next(), packet.ts_ns)
+        self._follow()
+
+    def lose(self, sender: str, missing: int) -> None:
+        """Bytes that are missing."""
+        way = 0 if sender == "client" else 1
+        self._streams.gap(KEY, way, missing, self._next(), START_NS)
+        self._follow()
+
+    def _next(self) -> int:
+        """The number of the next packet."""
+        self.pipeline.decoder.use_capture("-")
+        self._number += 1
+        return self._number
+
+    def _follow(self) -> None:
+        self.pipeline.follow()
+        self._given += self.pipeline.settled()
+
+    @property
+    def session(self) -> Any:
+        """The connection, as the tracker knows it."""
+        return self.pipeline.decoder.look()[2][0].session
+
+    def end(self) -> Remembering:
+        """The connection ends, if it has not, and the capture with it."""
+        self._streams.close_all()
+        self.pipeline.finish()
+        return self
+
+    def findings(self, code: str) -> list[Finding]:
+        """The findings of a code, in the end."""
+        return [one for one in self.end().pipeline.findings() if one.code == code]
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The rows of all messages, in the end."""
+        self.end()
+        maker = Maker("messages", everything=True)
+        batches = [maker.make(one) for one in (*self._given, *self.pipeline.rest())]
+        return [row for batch in batches for row in batch.to_pylist()]
+
+
 class Fed(NamedTuple):
     """An engine that was fed, the script's number of each of its packets, and names by client."""
 
@@ -329,6 +410,17 @@ def written(script: Script, path: Path) -> Path:
         octets += pcap_record("<", seconds, rest // 1000, packet.octets)
     path.write_bytes(octets)
     return path
+
+
+def repeated(path: Path, count: int) -> Path:
+    """A capture of so many publishes with routing key `a`, many in a packet."""
+    script = Script("handshake\nC1: channel.open\nS1: channel.open-ok\n")
+    script.add("C1: basic.publish routing_key=a | body=1")
+    last = script.packets.pop()
+    for at in range(0, count, 500):
+        octets = last.octets * min(500, count - at)
+        script.packets.append(last._replace(octets=octets, ts_ns=last.ts_ns + at * MS))
+    return written(script, path)
 
 
 def wired(script: Script) -> Iterator[tuple[int, wire.Packet]]:

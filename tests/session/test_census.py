@@ -10,8 +10,7 @@ from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
-from amqpsniff.session import census
-from amqpsniff.session.census import Census
+from amqpsniff.session.census import Census, CensusLimits
 from tests.encoder import frame
 from tests.session.script import Script, wired
 from tests.tcp import wire
@@ -31,9 +30,11 @@ MESSAGES = """
 """
 
 
-def _counted(turned: bool = False, **limits: int) -> list[dict[Any, list[int]]]:
+def _counted(
+    turned: bool = False, most: CensusLimits | None = None, **limits: int
+) -> list[dict[Any, list[int]]]:
     """What a census counts that sees every packet alone; `turned`: asked after each of them."""
-    counts = Census()
+    counts = Census(limits=most)
     joined = Pipeline(Options(limits=Limits(**limits)), Plan((), census=counts))
     talk = wire.Talk()
     talk.hands()
@@ -60,15 +61,11 @@ QUEUES = {("/", "q"): [0, 0, 3, 15, 0, 3]}
 
 
 @pytest.mark.parametrize(
-    ("most", "limits"),
-    [(None, {}), (None, {"names_per_batch": 1}), (1, {})],
+    "limits",
+    [{}, {"names_per_batch": 1}, {"most": CensusLimits(names=1)}],
     ids=["one vocabulary", "many vocabularies", "many names"],
 )
-def test_names_are_counted_across_batches(
-    most: int | None, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if most is not None:
-        monkeypatch.setattr(census, "MAX_NAMES", most)
+def test_names_are_counted_across_batches(limits: dict[str, Any]) -> None:
     routes, queues = _counted(**limits)
     assert (list(routes.items()), queues) == (list(ROUTES.items()), QUEUES)
 
@@ -77,15 +74,14 @@ def test_names_are_counted_between_turns() -> None:
     assert _counted(turned=True) == [ROUTES, QUEUES]
 
 
-def test_names_of_two_virtual_hosts_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_two_virtual_hosts_are_two() -> None:
     """Messages, and what the broker says of a queue; beyond the bound they are of unknown ones."""
     texts = []
     for name in ("a", "b", "c"):
         lines = TALK.replace("handshake", f"handshake vhost={name}") + MESSAGES
         lines += "C1: queue.declare queue=q\n S1: queue.declare-ok queue=q message_count=7"
         texts += [f"{name}.{line.strip()}" for line in lines.split("\n") if line.strip()]
-    monkeypatch.setattr(census, "MAX_VHOSTS", 3)
-    counts = Census()
+    counts = Census(limits=CensusLimits(vhosts=3))
     joined = Pipeline(Options(), Plan((), census=counts))
     for _, packet in wired(Script("\n".join(texts))):
         joined.feed(wire.batch([packet]))
@@ -115,10 +111,25 @@ def test_a_client_of_tls_at_a_plain_port_leaves_nothing_open() -> None:
     assert (facts["counted"], facts["unclean"]) == (1, 0)
 
 
-def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_bounded() -> None:
+    """Those of other texts than the first few are counted by their method alone."""
+    refused = (
+        "C1: channel.open\nS1: channel.close reply_code=404 reply_text={0}\nC1: channel.close-ok\n"
+    )
+    counts = Census(limits=CensusLimits(errors=3))
+    joined = Pipeline(Options(), Plan((), census=counts))
+    text = "handshake\n" + "".join(map(refused.format, "abcdea"))
+    joined.feed(wire.batch([packet for _, packet in wired(Script(text))]))
+    joined.finish()
+    errors = counts.facts()["errors"]
+    assert [(one["reply_text"], one["count"]) for one in errors] == [
+        ("a", 2), ("b", 1), ("c", 1), (None, 2)
+    ]  # fmt: skip
+
+
+def test_methods_that_no_dialect_knows() -> None:
     """By name as they come, but not without end."""
-    monkeypatch.setattr(census, "MAX_OTHERS", 2)
-    counts = Census()
+    counts = Census(limits=CensusLimits(others=2))
     joined = Pipeline(Options(), Plan((), census=counts))
     talk = wire.Talk().hands()
     for packet in Script(TALK).packets:

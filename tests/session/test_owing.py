@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import amqpsniff
-from amqpsniff.session import owing
+from amqpsniff.limits import Limits
+from amqpsniff.session.limits import Limits as SessionLimits
 from tests.conftest import CAPTURES
 from tests.decode.amqp10.truth import capture
 from tests.findings.cases import packets_of
@@ -146,9 +147,9 @@ def test_silences() -> None:
     ]
 
 
-def test_silences_are_told_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owing, "MAX_LOOKED", 1)
-    capture = amqpsniff.open(CAPTURES / "cases" / "consumer_starved_after_timeout.pcap.gz")
+def test_silences_are_told_up_to_a_bound() -> None:
+    path = CAPTURES / "cases" / "consumer_starved_after_timeout.pcap.gz"
+    capture = amqpsniff.open(path, limits=Limits(session=SessionLimits(silences=1)))
     conversation = capture.follow("c0e003ee")
     assert conversation is not None
     (last,) = conversation.silences

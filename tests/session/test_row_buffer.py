@@ -18,8 +18,10 @@ from amqpsniff.options import Options
 from amqpsniff.plan import Plan
 from amqpsniff.session import row_buffer
 from amqpsniff.session.limits import Limits as SessionLimits
+from amqpsniff.session.row_buffer import Batch
 from amqpsniff.tables.schema import schema_of
-from tests.session.script import Script
+from tests.findings.cases import packets_of
+from tests.session.script import Remembering, Script
 from tests.tcp import wire
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -48,19 +50,17 @@ def test_packed_rows_are_the_same(name: str) -> None:
         assert rows_of(name, rows_per_batch=most, session=packed) == expected, most
 
 
-def message_rows(count: int) -> MessageRows:
-    """Rows of which some columns are alike, some rise, and some are null."""
+def message_rows(count: int) -> Batch:
+    """A batch whose messages have columns that are alike, that rise, and that are null."""
     lines = "".join(
         f"C1: basic.publish | body=5 priority={n % 3}" + f" message_id=m{n}" * (n % 2) + "\n"
         for n in range(count)
     )
-    engine = amqpsniff.Engine()
-    for packet in Script(OPEN + CONFIRM + lines).packets:
-        key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
-    rows = engine._pipeline.decoder.look()[1]
-    assert rows.rows == count
-    return rows
+    joined = pipeline.Pipeline(plan=Plan(("frames", "messages"), links=True, meanings=True))
+    joined.feed(wire.batch(packets_of(OPEN + CONFIRM + lines)))
+    (batch,) = joined.take_open()
+    assert batch[1].rows == count
+    return batch
 
 
 def told(rows: MessageRows) -> list[Any]:
@@ -78,12 +78,14 @@ def told(rows: MessageRows) -> list[Any]:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 1000, 1025])
 def test_columns_are_whole_again(count: int) -> None:
-    rows = message_rows(count)
+    batch = message_rows(count)
+    rows = batch[1]
     expected = told(rows)
-    packed = row_buffer._Packed(rows)
+    held = row_buffer.RowBuffer(SessionLimits(open_rows=-1))
+    held.put(batch)
     left = sum(len(one.storage) for one in rows.columns().values() if isinstance(one, Codes))
     assert left == 4 * 2 * rows.capacity  # of outcome and waiting
-    packed.unpack()
+    held.pop()
     assert told(rows) == expected
 
 
@@ -97,65 +99,46 @@ def test_what_changes_is_written_while_packed() -> None:
 
 def outcomes(script: str, **limits: Any) -> list[str | None]:
     """Outcomes of messages, of packets one by one."""
-    engine = amqpsniff.Engine(limits=Limits(**limits))
-    for packet in Script(OPEN + script).packets:
-        key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
-    engine.finish()
-    return [row["outcome"] for row in engine.take("messages").to_pylist()]
+    memory = Remembering(Script(OPEN + script), Limits(**limits), ("messages",))
+    return [row["outcome"] for row in memory.messages()]
 
 
 @pytest.mark.parametrize(
-    ("line", "more"),
+    "line",
     [
-        ("C1: basic.publish | body=5 message_id=" + "m" * 200 + "{n}", 0),
-        ("C1: basic.publish routing_key=" + "r" * 200 + "{n} | body=5", row_buffer.WORD_BYTES),
+        "C1: basic.publish | body=5 message_id=" + "m" * 200 + "{n}",
+        "C1: basic.publish routing_key=" + "r" * 200 + "{n} | body=5",
     ],
 )
-def test_texts_do_not_wait_without_bound(line: str, more: int) -> None:
-    """Rows are given early where they hold too much."""
+def test_texts_do_not_wait_without_bound(line: str) -> None:
+    """Rows are given early where they hold too much: here three of 202 bytes and some words."""
     script = CONFIRM + "".join(f"{line}\n".replace("{n}", str(n)) for n in range(10, 20))
     script += "S1: basic.ack delivery_tag=10 multiple=1\n"
 
-    def held(**session: int) -> tuple[int, list[str]]:
-        limits = Limits(rows_per_batch=1, session=SessionLimits(**session))
-        joined = pipeline.Pipeline(Options(limits=limits), Plan(("messages", "findings")))
-        talk = wire.Talk()
-        talk.hands()
-        for packet in Script(OPEN + script).packets:
-            talk.put(0 if packet.sender == "client" else 1, packet.octets)
-        most = 0
-        for packet in talk.packets:
-            joined.feed(wire.batch([packet]))
-            most = max(most, joined._held.octets)
-            list(joined.settled())
-        joined.finish()
-        return most, [one.detail for one in joined.findings() if one.code == "session-limit"]
-
-    most, limits = held()
-    assert most >= 10 * (202 + more)
-    assert limits == []
-    most, limits = held(held_bytes=1_000)
-    assert 1_000 < most < 1_500
-    (detail,) = limits
-    assert detail.startswith("rows that wait: ")
+    assert outcomes(script, rows_per_batch=1) == ["confirmed"] * 10
+    packed = SessionLimits(held_bytes=1_000)
+    few = outcomes(script, rows_per_batch=1, session=packed)
+    assert few == [None] * 7 + ["confirmed"] * 3
 
 
 def test_nulls_are_nulls() -> None:
     rows = FrameRows(Vocabularies())
     rows.reserve()
     rows.rows = 5
-    row_buffer._Packed(rows).unpack()
+    held = row_buffer.RowBuffer(SessionLimits(open_rows=-1))
+    held.put((rows, MessageRows(Vocabularies()), [], [], []))
+    held.pop()
     assert memoryview(rows.delivery_tag.storage).cast("q").tolist() == [NULL] * 5
     assert memoryview(rows.method.storage).cast("i").tolist() == [-1] * 5
 
 
 def test_texts_that_wait_have_no_room_to_spare() -> None:
     """Batches with many bytes are packed however few their rows, and stay exact."""
-    rows = message_rows(1025)
+    batch = message_rows(1025)
+    rows = batch[1]
     expected = told(rows)
     held = row_buffer.RowBuffer(SessionLimits(open_bytes=100))
-    held.put((FrameRows(Vocabularies()), rows, [], [], []))
+    held.put(batch)
     assert rows.message_id.size < 1000
     assert all(one.size == max(one.used, 1) for one in rows.vocabularies.by_name().values())
     held.pop()

@@ -11,9 +11,8 @@ import re
 
 import pytest
 
-from amqpsniff import Engine
 from amqpsniff.session.state_machine import MACHINES, Machine, Transition
-from tests.session.script import Script
+from tests.session.script import Remembering, Script
 
 _HELLO = """
     hello
@@ -207,11 +206,7 @@ def test_every_transition_has_a_script(machine: Machine) -> None:
 
 def _state(machine: Machine, script: Script) -> str:
     """The state that a script leads to, of its connection or its channel 1."""
-    engine = Engine()
-    for packet in script.packets:
-        key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
-    session = engine._pipeline.decoder.look()[2][0].session
+    session = Remembering(script).session
     lane = session.slot(1)
     channel = lane.channel if lane is not None else None
     states = {

@@ -20,10 +20,10 @@ from amqpsniff.archive import Batch
 from amqpsniff.spark_jobs import reports
 from tests.archive.splits import by_one_engine
 from tests.archive.tables import everything, manifest, written_rows
+from tests.processes import children, kill, told, workers
 from tests.waiting import PATIENCE, wait_for
 
 from .conftest import Job
-from .processes import children, kill, told, workers
 
 pytestmark = pytest.mark.spark
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
+from tests.processes import children, kill, told, workers
 from tests.thorough import only_thorough
 from tests.waiting import PATIENCE, wait_for
 
 from .conftest import Job
-from .processes import children, kill, told, workers
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.spark

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPO
+from tests.processes import descendants
 from tests.thorough import only_thorough
-
-from .processes import descendants
 
 pytestmark = [
     pytest.mark.spark,
@@ -28,11 +27,11 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 
 STARTED = """
 import os, sys
-from amqpsniff.spark_jobs.reports import _parser
+from amqpsniff.spark_jobs.reports import parser
 from amqpsniff.spark_jobs.session import context
 from tests.spark.test_listening import listens
 
-spark = context(_parser().parse_args(["closes", "tables"]).master)
+spark = context(parser().parse_args(["closes", "tables"]).master)
 print("listens", *listens(os.getpid()))
 spark.stop()
 """
@@ -63,11 +62,11 @@ def test_a_spark_in_this_machine_listens_on_loopback_only(spark: Any) -> None:
 def test_a_job_without_a_master_is_given_loopback(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from amqpsniff.spark_jobs.session import _told
+    from amqpsniff.spark_jobs.session import configuration
 
     for name in [name for name in os.environ if name.startswith("SPARK_")]:
         monkeypatch.delenv(name)
-    told = _told()
+    told = configuration()
     names = ("spark.driver.host", "spark.driver.bindAddress", "spark.ui.enabled")
     assert [told.get(name) for name in names] == ["127.0.0.1", "127.0.0.1", "false"]
 

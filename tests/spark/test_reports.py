@@ -17,7 +17,7 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
-from amqpsniff.archive.batch_reports import Result, make_here, write_page
+from amqpsniff.archive.batch_reports import FirstRows, make_here, write_page
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
@@ -67,13 +67,13 @@ def alone(captures: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def of_tables(tables: Path) -> Callable[[str], Result]:
+def of_tables(tables: Path) -> Callable[[str], FirstRows]:
     """A report of the tables by its name, made once by DuckDB."""
     return functools.cache(lambda name: make_here(Folder(str(tables)), name, 20))
 
 
 @pytest.fixture(scope="module")
-def rows(of_tables: Callable[[str], Result]) -> Rows:
+def rows(of_tables: Callable[[str], FirstRows]) -> Rows:
     """The rows of a report of the tables."""
     return lambda name: of_tables(name).table.to_pylist()
 
@@ -84,7 +84,7 @@ def address(row: dict[str, Any]) -> str | None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_charts_have_sane_numbers(of_tables: Callable[[str], Result], name: str) -> None:
+def test_charts_have_sane_numbers(of_tables: Callable[[str], FirstRows], name: str) -> None:
     """Of the report, and of its rows with little or nothing in them."""
     pytest.importorskip("vl_convert")
     table = of_tables(name).table
@@ -220,7 +220,7 @@ def test_topology_has_every_way(rows: Rows, alone: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", some(list(REPORTS)))
 def test_tables_where_only_workers_can_read_them(
-    spark: Any, of_tables: Callable[[str], Result], tables: Path, name: str
+    spark: Any, of_tables: Callable[[str], FirstRows], tables: Path, name: str
 ) -> None:
     """Java knows nothing of this file system; that it is another one is all that differs."""
     pytest.importorskip("fsspec")
@@ -236,7 +236,7 @@ def test_tables_where_only_workers_can_read_them(
 @pytest.mark.parametrize("name", ["12:30", "[1] {a,b}:*"])
 def test_tables_in_a_folder_whose_name_means_more_to_spark(
     spark: Any,
-    of_tables: Callable[[str], Result],
+    of_tables: Callable[[str], FirstRows],
     tables: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -281,7 +281,7 @@ def test_captures_are_no_tables(
         assert "no batch has written there; run `amqpsniff batch` first" in capsys.readouterr().err
 
 
-def test_the_page_holds_everything(of_tables: Callable[[str], Result], tables: Path) -> None:
+def test_the_page_holds_everything(of_tables: Callable[[str], FirstRows], tables: Path) -> None:
     pytest.importorskip("vl_convert")
     reports = [of_tables(name) for name in ("closes", "traffic")]
     for report in reports:

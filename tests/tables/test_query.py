@@ -2,6 +2,7 @@
 
 import io
 import json
+import tempfile
 import weakref
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.tables import export, query
 from amqpsniff.tables.batches import plain
 from amqpsniff.tables.schema import FRAMES, TABLES, schema_of
+from tests.processes import descriptors
 
 CHOSEN = [
     ("method = 'basic.publish'", lambda row: row["method"] == "basic.publish"),
@@ -327,21 +329,17 @@ def test_a_statement_is_given_tables_in_small_batches() -> None:
     texts = pa.array(["x" * 1000] * 20_000).dictionary_encode()
     batch = pa.record_batch({"method": texts})
     schema = pa.schema([("method", pa.string())])
-    source = query._Source(schema, lambda columns: [batch], None)
+    source = query.StreamedTable(schema, lambda columns: [batch], None)
     given = list(pa.RecordBatchReader.from_stream(source))
     assert max(one.num_rows for one in given) == query.BATCH_ROWS
     assert pa.Table.from_batches(given).equals(pa.table({"method": texts.cast(pa.string())}))
 
 
-def test_a_statement_that_needs_too_much_memory_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(query, "SQL_MEMORY", "20MB")
-    rows = pa.record_batch({"n": range(40_000), "headers": [f"{n}" * 300 for n in range(40_000)]})
-    tables = {"t": (rows.schema, lambda columns: [rows])}
-    wanted = "needs more than the 20MB of memory that it may take; name only the columns"
+def test_a_statement_that_needs_too_much_memory_says_what_to_do() -> None:
+    statement = "SELECT list(repeat(n::VARCHAR, 300) ORDER BY n % 1000) FROM range(200_000) t(n)"
+    wanted = "needs more than the 128MB of memory that it may take; name only the columns"
     with pytest.raises(FilterError, match=wanted):
-        list(query.sql("SELECT list(headers ORDER BY n % 1000) FROM t", tables))
+        list(query.sql(statement, {}))
 
 
 FILE, FACTS, PASS = "rows wait in a file", "facts are kept of rows", "rows pass"
@@ -362,29 +360,31 @@ KEPT = {
 }
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are found in /proc")
 @pytest.mark.parametrize(("statement", "kept"), KEPT.items(), ids=KEPT)
-def test_rows_wait_only_for_a_statement_that_holds_them(statement: str, kept: str) -> None:
+def test_rows_wait_only_for_a_statement_that_holds_them(
+    statement: str, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A table is read to its end before DuckDB gets rows to hold; other rows go on at once."""
-    read = 0
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    read, in_file = 0, False
     many = 100  # more than DuckDB reads ahead, which differs between its versions
     batch = pa.record_batch({"n": pa.array(range(20_000))})
 
     def opened(columns: Collection[str]) -> Iterator[pa.RecordBatch]:
-        nonlocal read
+        nonlocal read, in_file
         for _ in range(many):
             read += 1
             yield batch
+        in_file = descriptors(tmp_path) != []
 
     result = query.sql(statement, {"t": (pa.schema([("n", pa.int64())]), opened)})
-    run = result._ready
-    assert run is not None
-    folder = Path(run.folder.name)
-    assert all((one.folder == str(folder)) is (kept == FILE) for one in run.sources.values())
     first = next(result)
     assert first.num_rows
     assert (read < many) is (kept == PASS)
+    assert in_file is (kept == FILE)
     result.close()
-    assert not folder.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_batch_is_let_go_before_the_next_is_made() -> None:
@@ -399,5 +399,5 @@ def test_a_batch_is_let_go_before_the_next_is_made() -> None:
             yield batch
             del batch
 
-    source = query._Source(pa.schema([("n", pa.int64())]), opened, None)
-    assert sum(one.num_rows for one in source._batches()) == 40
+    source = query.StreamedTable(pa.schema([("n", pa.int64())]), opened, None)
+    assert sum(one.num_rows for one in pa.RecordBatchReader.from_stream(source)) == 40

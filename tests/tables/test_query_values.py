@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,28 +21,36 @@ def capture(samples: Path) -> amqpsniff.Capture:
     return amqpsniff.open(samples / "pika_mix.pcap")
 
 
-def test_a_result_is_read_from_its_beginning_every_time(capture: amqpsniff.Capture) -> None:
+@pytest.fixture
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Path]]:
+    """The folders of statements that are under way."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return lambda: list(tmp_path.iterdir())
+
+
+def test_a_result_is_read_from_its_beginning_every_time(
+    capture: amqpsniff.Capture, waiting: Callable[[], list[Path]]
+) -> None:
     result = capture.sql("SELECT unnest(range(10000)) AS n")
-    assert result._ready is not None
-    folder = Path(result._ready.folder.name)
+    assert len(waiting()) == 1
     for _ in range(2):
         assert result.table()["n"].to_pylist() == list(range(10_000))
         assert sum(batch.num_rows for batch in result) == 10_000
+    assert waiting() == []
     starts = [next(result)["n"][0].as_py() for _ in range(2)]
     assert starts == [0, query.BATCH_ROWS]
     assert sum(batch.num_rows for batch in result) == 10_000
-    assert not folder.exists()
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_result_that_is_let_go_leaves_nothing(capture: amqpsniff.Capture) -> None:
+def test_a_result_that_is_let_go_leaves_nothing(
+    capture: amqpsniff.Capture, waiting: Callable[[], list[Path]]
+) -> None:
     result = capture.sql("SELECT * FROM frames")
-    assert result._ready is not None
-    folder = Path(result._ready.folder.name)
     next(result)
-    assert folder.exists()
+    assert len(waiting()) == 1
     del result
-    assert not folder.exists()
+    assert waiting() == []
 
 
 STRANGE = {

@@ -233,10 +233,8 @@ def test_older_forms_of_lines(tmp_path: Path) -> None:
     assert Secrets(path).session(b"\xab" * 32) == b"\xcd" * 48
 
 
-def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_SECRETS", 3)
-    monkeypatch.setattr(module, "MAX_SESSIONS", 2)
-    found = Secrets()
+def test_limits() -> None:
+    found = Secrets(max_secrets=3, max_sessions=2)
     for at in range(5):
         found.add(KEY_LOG, b"CLIENT_RANDOM %064x %096x" % (at, at))
         found.remember(bytes((at,)), b"master")

@@ -54,7 +54,7 @@ CUT_CONNECTIONS = 3
 
 _SIDES = ("the client", "the broker")
 
-_IDLE_KEPT = 64
+MAX_IDLE_TIMES = 64
 """Idle times remembered for a server; the oldest are forgotten."""
 
 
@@ -253,7 +253,7 @@ def judge_cut(
     """
     times = remembered(context, "idle", server, list)
     times.append((idle, Place(*place)))
-    del times[:-_IDLE_KEPT]
+    del times[:-MAX_IDLE_TIMES]
     apart = min(SAME_IDLE_NS, idle // SAME_SHARE)
     alike = [one for one in times if abs(one[0] - idle) <= apart]
     same = [one for one, _ in alike]

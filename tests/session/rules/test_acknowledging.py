@@ -3,16 +3,14 @@
 
 import pytest
 
-from amqpsniff.session.rules import acknowledging
-from amqpsniff.session.rules.acknowledging import MAX_UNSETTLED_CHANNELS
+from amqpsniff.session.rules.acknowledging import MAX_OPEN, MAX_UNSETTLED_CHANNELS
 from amqpsniff.session.rules.deferred import MAX_DEFERRED
 from tests.session.rules.saying import found, said
-from tests.session.script import Script, feed
+from tests.session.script import Remembering, Script, feed
 
-CONSUMER = """
-    handshake
-    C1: channel.open
-    S1: channel.open-ok
+OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+CONSUMER = f"""
+    {OPEN}
     C1: basic.consume queue=q consumer_tag=t
     S1: basic.consume-ok consumer_tag=t
     [d1] S1: basic.deliver consumer_tag=t delivery_tag=1
@@ -176,6 +174,18 @@ def test_what_was_settled_before_the_end_is_not_stale() -> None:
     assert found(script, *INVALID) == ["acknowledgement-invalid late"]
 
 
+@pytest.mark.parametrize("settled", ["", "4", "123578", "1278"])
+@pytest.mark.parametrize("tag", "1234578")
+def test_tags_that_a_channel_left(settled: str, tag: str) -> None:
+    deliver = "S1: basic.deliver consumer_tag=t delivery_tag={}\n"
+    script = OPEN + "".join(deliver.format(n) for n in range(1, 9))
+    script += "".join(f"C1: basic.ack delivery_tag={n}\n" for n in settled)
+    script += "C1: channel.close reply_code=200\nS1: channel.close-ok\n"
+    script += f"C1: channel.open\nS1: channel.open-ok\n[late] C1: basic.ack delivery_tag={tag}"
+    code = "invalid" if tag in settled else "stale"
+    assert found(script, *INVALID) == [f"acknowledgement-{code} late"]
+
+
 def test_channels_remembered_are_limited() -> None:
     script = Script()
     for number in range(1, MAX_UNSETTLED_CHANNELS + 9):
@@ -184,18 +194,20 @@ def test_channels_remembered_are_limited() -> None:
             S{number}: channel.open-ok
             S{number}: basic.deliver consumer_tag=t delivery_tag=1
         """)
-    fed = feed(script.add("RST S"))
-    memory = fed.engine._pipeline.tracker.shared
+    memory = Remembering(
+        script.add("C: connection.close\nS: connection.close-ok")
+    ).pipeline.tracker.shared
     assert len(memory["left-outstanding"]) == len(memory["left-on-hosts"]) == MAX_UNSETTLED_CHANNELS
 
 
-def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("others", "code"), [(-1, "stale"), (0, "invalid")])
+def test_open_channels_of_a_host_are_limited(others: int, code: str) -> None:
     """Of more than that, it shows only later that one is over."""
+    opened = "{0}.handshake\n{0}.C1: channel.open\n{0}.S1: channel.open-ok\n"
     ended = CONSUMER + "FIN S\nFIN C\n"
-    late = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\nb.C1: basic.ack delivery_tag=2"
-    assert found(ended + late, *INVALID) == ["acknowledgement-stale #25"]
-    monkeypatch.setattr(acknowledging, "MAX_OPEN", 1)
-    assert found(ended + late, *INVALID) == ["acknowledgement-invalid #25"]
+    more = "".join(opened.format(f"c{n}") for n in range(MAX_OPEN - 1 + others))
+    late = opened.format("b") + "[late] b.C1: basic.ack delivery_tag=2"
+    assert found(ended + more + late, *INVALID) == [f"acknowledgement-{code} late"]
 
 
 def test_deliveries_in_doubt() -> None:

@@ -2,71 +2,83 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from amqpsniff import Engine
+from amqpsniff.findings import FindingLog
 from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.session import recent_publishes
 from amqpsniff.session.limits import Limits as SessionLimits
-from amqpsniff.session.rules import churn, emitter, shared_state
+from amqpsniff.session.rules import emitter
+from amqpsniff.session.rules.churn import MAX_CLIENTS, judge_short
+from amqpsniff.session.rules.context import Place, RuleContext
+from amqpsniff.session.rules.shared_state import MAX_NAMES, MAX_OF_ALL_NAMES
 from tests.session.rules.found import details, found
-from tests.session.rules.test_churn import connections
 from tests.session.rules.test_topology import DECLARE, OPEN
-from tests.session.script import Script
+from tests.session.script import Remembering, Script
 from tests.tcp import wire
 
 
-def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_state, "MAX_NAMES", 2)
-    others = "".join(DECLARE.replace("jobs", f"q{n}") for n in range(3))
-    assert not found(OPEN + others + DECLARE * 30, "declaration-repeated")
-    assert details(OPEN + others + DECLARE * 30, "rules-limit") == ["forgotten: names (31)"]
-    assert not found(OPEN + DECLARE * 30, "rules-limit")
-    assert found(OPEN + DECLARE * 30, "declaration-repeated")
+def declared(names: int) -> str:
+    """So many queues are declared."""
+    return "".join(DECLARE.replace("jobs", f"q{n}") for n in range(names))
 
 
-def test_names_beyond_the_limit_of_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of queues that are deleted, and of connections that are over, count no more."""
-    monkeypatch.setattr(shared_state, "MAX_OF_ALL_NAMES", 2)
-    others = [DECLARE.replace("jobs", f"q{n}") for n in range(3)]
-    assert details(OPEN + "".join(others) + DECLARE * 30, "rules-limit") == [
-        "forgotten: names (31)"
-    ]
-    deleted = "C1: queue.delete queue=q{0}\nS1: queue.delete-ok\n"
-    each = "".join(one + deleted.format(n) for n, one in enumerate(others))
-    assert not found(OPEN + each + DECLARE * 30, "rules-limit")
-    engine = Engine()
-    for place in range(3):
-        key = (f"10.0.0.1:{1000 + place}", "10.0.0.2:5672")
-        for packet in Script(OPEN + others[0] + others[1]).packets:
-            engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
-        engine.close(key)
-    engine.finish()
-    assert "rules-limit" not in {row["code"] for row in engine.take("findings").to_pylist()}
+def test_names_beyond_the_limit_are_not_remembered() -> None:
+    others = OPEN + declared(MAX_NAMES + 1) + DECLARE * 30
+    assert not found(others, "declaration-repeated")
+    assert details(others, "rules-limit") == ["forgotten: names (31)"]
+    most = OPEN + declared(MAX_NAMES - 1) + DECLARE * 30
+    assert not found(most, "rules-limit")
+    assert found(most, "declaration-repeated")
 
 
-def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(churn, "MAX_CLIENTS", 1)
-    packets = Script(connections(4)).packets + Script(connections(4)).packets
-    engine = Engine()
-    for place, packet in enumerate(packets):
-        turn = 0 if place < len(packets) // 2 else 1
-        for address in ("10.0.0.1", "10.0.0.2") if turn == 0 else ("10.0.0.1",):
-            port = 1000 * (turn + 1) + int(packet.connection[1:])
-            key = (f"{address}:{port}", "10.0.0.9:5672")
-            if packet.octets:
-                engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
-            elif packet.sender == "server":
-                engine.close(key)
-    engine.finish()
-    found = {row["code"]: row["detail"] for row in engine.take("findings").to_pylist()}
-    assert "connection-churn" not in found
-    assert found["rules-limit"] == "forgotten: clients (8)"
+DELETED = DECLARE + "C1: queue.delete queue=jobs\nS1: queue.delete-ok\n"
+CHANNEL = (
+    "C1: channel.open\nS1: channel.open-ok\n"
+    "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+    "C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t\n"
+    "C1: channel.close\nS1: channel.close-ok\n"
+)
+"""Three names are remembered of a channel while it is open."""
+
+
+@pytest.mark.parametrize(
+    ("room", "text", "forgotten"),
+    [
+        (2, OPEN + declared(3) + DECLARE * 30, ["forgotten: names (31)"]),
+        (2, OPEN + "".join(DELETED.replace("jobs", f"q{n}") for n in range(3)), []),
+        (3, "handshake\n" + CHANNEL * 5, []),
+        (2, "handshake\n" + CHANNEL * 5, ["forgotten: names (10)"]),
+    ],
+    ids=["declared", "deleted", "channels", "larger channels"],
+)
+def test_names_beyond_the_limit_of_all_connections(
+    room: int, text: str, forgotten: list[str]
+) -> None:
+    """Those of queues that are deleted, and of channels and connections that are over, leave."""
+    memory = Remembering()
+    shared = memory.pipeline.tracker.shared
+    shared["names"] = others = MAX_OF_ALL_NAMES - room  # as of other connections
+    assert [one.detail for one in memory.feed(Script(text)).findings("rules-limit")] == forgotten
+    assert shared["names"] == others
+
+
+@pytest.mark.parametrize("others", [MAX_CLIENTS - 1, MAX_CLIENTS])
+def test_the_client_seen_first_is_forgotten_first(others: int) -> None:
+    tracker = SimpleNamespace(log=FindingLog(), shared={}, settler=SimpleNamespace(hits={}))
+    context = RuleContext(tracker, None, None, None, None)
+    for number in (0, 0, 0, 0, *range(1, others + 1), 0, 0, 0, 0):
+        place = Place("x.pcap", 1, 1, f"{number}", None, None)
+        judge_short(context, (f"host {number}", "guest", ""), "words", place)
+    found = {one.code for one in tracker.log.take()}
+    assert ("connection-churn" in found) is (others < MAX_CLIENTS)
 
 
 def test_exchanges_beyond_the_limit_are_not_counted() -> None:
@@ -96,20 +108,6 @@ def test_publishes_beyond_the_limit_are_forgotten() -> None:
     (repeated,) = told(range(most))
     assert repeated[0] == "publish-repeated"
     assert told(range(most + 2)) == [("rules-limit", "forgotten: publishes with an id (3)")]
-
-
-def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amqpsniff.session.rules.shared_state.MAX_OF_ALL_NAMES", 3)
-    channel = (
-        "C1: channel.open\nS1: channel.open-ok\n"
-        "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
-        "C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t\n"
-        "C1: channel.close\nS1: channel.close-ok\n"
-    )
-    closed = "C: connection.close reply_code=200\nS: connection.close-ok\n"
-    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == []
-    monkeypatch.setattr("amqpsniff.session.rules.shared_state.MAX_OF_ALL_NAMES", 2)
-    assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (10)"]
 
 
 def test_rows_that_are_given_before_their_answers() -> None:

@@ -532,12 +532,11 @@ def test_what_is_said_of_connections_that_are_cut() -> None:
     assert not told(several(joined, 4), "idle-connection-cut")
 
 
-@pytest.mark.parametrize(("others", "cut"), [(1, True), (2, False)])
-def test_idle_times_that_are_remembered(
-    others: int, cut: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("others", "cut"), [(ending.MAX_IDLE_TIMES - 3, True), (ending.MAX_IDLE_TIMES - 2, False)]
+)
+def test_idle_times_that_are_remembered(others: int, cut: bool) -> None:
     """The oldest is forgotten: of three that are alike, the first."""
-    monkeypatch.setattr(ending, "_IDLE_KEPT", 4)
     different = "".join(
         CUT.replace("{n}", f"x{n}").replace("60000ms", f"{70_000 + 5_000 * n}ms")
         for n in range(others)

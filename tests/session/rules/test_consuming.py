@@ -3,7 +3,7 @@
 from amqpsniff.session.rules.consuming import MAX_CANCELLED, MAX_QUEUES
 from amqpsniff.session.rules.context import MAX_APART
 from tests.session.rules.saying import said
-from tests.session.script import Script, feed
+from tests.session.script import Remembering, Script
 
 OPEN = """
     handshake
@@ -150,9 +150,9 @@ def test_what_is_remembered_is_limited() -> None:
         script.add(f"C1: basic.consume queue=q{number} consumer_tag=t{number} no_wait=1")
         if number <= MAX_CANCELLED:
             script.add(f"S1: basic.cancel consumer_tag=t{number} no_wait=1")
-    engine = feed(script.add(ALIVE)).engine
-    assert len(engine._pipeline.tracker.shared["consumed"]) == MAX_QUEUES
-    counts = [one.count for one in engine.findings() if one.code == "consumer-cancelled"]
+    memory = Remembering(script.add(ALIVE))
+    assert len(memory.pipeline.tracker.shared["consumed"]) == MAX_QUEUES
+    counts = [one.count for one in memory.findings("consumer-cancelled")]
     assert counts == [1] * MAX_APART + [MAX_CANCELLED - MAX_APART]
 
 

@@ -10,8 +10,9 @@ from amqpsniff.findings import Finding
 from amqpsniff.findings.log import FindingLog
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
-from amqpsniff.session.rules import context, provisional
-from tests.session.script import Script
+from amqpsniff.session.rules import provisional
+from amqpsniff.session.rules.context import MAX_PROVISIONAL, RuleContext
+from tests.session.script import Remembering, Script
 from tests.tcp import wire
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -211,26 +212,29 @@ def test_a_channel_opened_again_is_another() -> None:
     assert end == ["1 publish without a confirm, the first, number 1, for 6.00 s"]
 
 
-def test_no_more_channels_than_the_limit_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_channels_than_the_limit_are_looked_at() -> None:
+    most = provisional.MAX_CHECKED - 1  # channel 0 is one
     channels = "".join(
         f"C{n}: channel.open\nS{n}: channel.open-ok\nC{n}: confirm.select\n"
         f"S{n}: confirm.select-ok\nC{n}: basic.publish exchange=e | body=5\n"
-        for n in range(1, 6)
+        for n in range(1, most + 3)
     )
-    text = "handshake\n" + channels + ALIVE.format(6000)
-    assert len(said(text, "confirms-slow")[0]) == 5
-    monkeypatch.setattr(provisional, "MAX_CHECKED", 4)  # channel 0 is one
-    assert len(said(text, "confirms-slow")[0]) == 3
-    monkeypatch.setattr(context, "MAX_PROVISIONAL", 2)
-    assert len(said(text, "confirms-slow")[0]) == 2
-    assert len(said(text, "confirms-slow")[1]) == 5
+    news, end = said("handshake\n" + channels + ALIVE.format(6000), "confirms-slow")
+    assert (len(news), len(end)) == (most, most + 2)
 
 
-def test_many_of_one_code_leave_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "MAX_PROVISIONAL", 1)
-    text = CASES["consumer-stuck"][0]
-    assert said(text, "consumer-stuck")[0]
-    assert said(text, "consumer-slow")[0]
+def test_many_of_one_code_leave_room_for_another() -> None:
+    numbers = range(1, MAX_PROVISIONAL + 3)
+    opened = "C{0}: channel.open\nS{0}: channel.open-ok\n"
+    memory = Remembering(Script("handshake\n" + "".join(map(opened.format, numbers))))
+    tracker, session = memory.pipeline.tracker, memory.session
+    tracker.log.watch()
+    for number in numbers:
+        at = RuleContext(tracker, session, session.slot(number).channel, 1, 1)
+        at.report_provisional("confirms-slow", "detail", 1, 1, absent=False)
+    at.report_provisional("consumer-slow", "detail", 1, 1, absent=False)
+    codes = [one.code for one in tracker.log.news()]
+    assert codes == ["confirms-slow"] * MAX_PROVISIONAL + ["consumer-slow"]
 
 
 def test_what_is_found_already_is_not_foreseen() -> None:

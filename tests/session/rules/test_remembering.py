@@ -5,11 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from amqpsniff.decode import non_amqp
 from amqpsniff.decode.state import Connection
-from amqpsniff.findings import FindingLog, log
+from amqpsniff.findings import FindingLog
+from amqpsniff.findings.log import MAX_PLACES
 from amqpsniff.session.entities import Session
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.session.rules.shared_state import MAX_KEPT, remembered, report_once
@@ -40,15 +39,15 @@ def test_one_finding_for_all_captures() -> None:
     assert [(row.capture, row.count, row.last_packet_number) for row in found] == [("a.pcap", 3, 3)]
 
 
-def test_without_a_place_nothing_is_put_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "MAX_PLACES", 2)
+def test_without_a_place_nothing_is_put_into_words() -> None:
     first, worded = _context(), []
-    for number in range(1, 6):
+    for number in range(1, MAX_PLACES + 4):
         context = _context(number=number, tracker=first.tracker)
         report_once(context, "connection-unnamed", number, lambda: worded.append(1) or "detail")
     *placed, rest, _ = first.tracker.log.take()
-    assert len(worded) == len(placed) == 2
-    assert (rest.count, rest.packet_number, rest.last_packet_number) == (3, 3, 5)
+    assert len(worded) == len(placed) == MAX_PLACES
+    assert (rest.count, rest.packet_number) == (3, MAX_PLACES + 1)
+    assert rest.last_packet_number == MAX_PLACES + 3
 
 
 def test_silent_clients_are_so_many() -> None:

@@ -10,7 +10,7 @@ from amqpsniff.session.rules.requeueing import MAX_MESSAGES
 from tests.conftest import CAPTURES
 from tests.session.rules.found import of_capture
 from tests.session.rules.saying import said
-from tests.session.script import Script, feed
+from tests.session.script import Remembering, Script, feed
 
 OPEN = """
     handshake
@@ -136,7 +136,8 @@ def test_messages_remembered_are_limited() -> None:
     script = Script(OPEN)
     for tag in range(1, MAX_MESSAGES + 9):
         script.add(_deliver(tag, 1, f"body=1 message_id=m{tag}"))
-    assert len(feed(script).engine._pipeline.tracker.shared["came-again"].messages) == MAX_MESSAGES
+    memory = Remembering(script).pipeline.tracker.shared
+    assert len(memory["came-again"].messages) == MAX_MESSAGES
 
 
 def test_a_storm() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff.session.rules import shared_state
+from amqpsniff.session.rules.shared_state import MAX_KEPT
 from tests.session.rules.saying import said
 from tests.session.rules.telling import told
 
@@ -151,7 +151,6 @@ def test_a_connection_that_began_before_the_capture() -> None:
     assert told(hidden + "c.RST C\n" + CONSUMING + RESET + BACK + LATER, CODE)
 
 
-def test_nothing_is_said_when_clients_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_state, "MAX_KEPT", 1)
-    more = consume("a", "r", "u")
+def test_nothing_is_said_when_clients_were_forgotten() -> None:
+    more = "".join(consume("a", f"r{n}", f"u{n}") for n in range(MAX_KEPT))
     assert not told(login("a") + more + consume("a") + RESET + BACK + LATER, CODE)

@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff.session.routes import known_after, known_until
-from amqpsniff.session.rules import routes
-from amqpsniff.session.rules.routes import _takes
-from tests.session.rules.found import details
+from amqpsniff.session.rules.shared_state import MAX_KEPT
+from tests.session.rules.found import findings
 from tests.session.rules.saying import said
 
 OPEN = """
@@ -34,14 +33,17 @@ def test_a_routing_key_that_no_binding_takes() -> None:
     ]
 
 
-def test_nothing_is_judged_of_more_routes_than_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = BOUND + ORDER + LOST
-    monkeypatch.setattr(routes, "MAX_KEPT", 2)
-    assert said(text, "publishes-unbound")
-    assert details(text, "rules-limit") == []
-    monkeypatch.setattr(routes, "MAX_KEPT", 1)
-    assert said(text, "publishes-unbound") == []
-    assert details(text, "rules-limit") == ["forgotten: routes (1)"]
+@pytest.mark.parametrize("more", [0, 1])
+def test_nothing_is_judged_of_more_routes_than_can_be_kept(more: int) -> None:
+    """Those of 40 other connections are as many as can be kept, but two."""
+    other = "c{0}.handshake\nc{0}.C1: channel.open\nc{0}.S1: channel.open-ok\n"
+    text = "".join(map(other.format, range(40)))
+    for n in range(MAX_KEPT - 2):
+        text += f"c{n % 40}.C1: basic.publish exchange=f routing_key={n} | body=1\n"
+    found = findings(text + BOUND + ORDER + LOST + LOST.replace("ordre", "order") * more)
+    details = {row["code"]: row["detail"] for row in found}
+    assert ("publishes-unbound" in details) is (more == 0)
+    assert details.get("rules-limit") == (f"forgotten: routes ({MAX_KEPT})" if more else None)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,11 @@ def test_exchanges_of_the_broker_need_no_declaration() -> None:
     ],
 )
 def test_patterns(kind: str, pattern: str, key: str, takes: bool) -> None:
-    assert _takes(kind, pattern, key) is takes
+    bound = (
+        (OPEN + EXCHANGE + QUEUE + BIND).replace("topic", kind).replace("orders.*", f"'{pattern}'")
+    )
+    found = said(bound + PUBLISH.format(n=1, key=f"'{key}'"), "publishes-unbound")
+    assert (found == []) is takes
 
 
 # publishes-after-deletion

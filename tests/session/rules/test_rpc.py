@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqpsniff.session.rules import rpc
+from amqpsniff.session.rules.shared_state import MAX_NAMES
 from tests.conftest import CAPTURES
 from tests.session.rules.found import details, found, of_capture
 from tests.session.script import Script
@@ -139,13 +139,12 @@ def test_a_reply_queue_that_the_broker_names() -> None:
     assert not found(text + "@+10001ms S: connection.unblocked", "rpc-unanswered")
 
 
-def test_calls_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "MAX_NAMES", 2)
-    text = OPEN + reads("r") + "".join(call(name, "r") for name in "abc")
-    text += "@+10004ms S: connection.unblocked"
+def test_calls_beyond_the_limit() -> None:
+    text = OPEN + reads("r") + "".join(call(f"c{n}", "r") for n in range(MAX_NAMES + 1))
+    text += "@+20004ms S: connection.unblocked"
     row = found(text, "rpc-unanswered")
     assert row is not None
-    assert row["count"] == 2
+    assert row["count"] == MAX_NAMES
     assert details(text, "rules-limit") == ["forgotten: requests (1)"]
 
 

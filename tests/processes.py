@@ -1,4 +1,4 @@
-"""Processes of a Spark: its Java, and the workers that are forked from a daemon, in /proc."""
+"""Processes and open files as /proc has them; those of a Spark are its Java and its workers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def children(process: int, name: str = "") -> list[int]:
             head, _, rest = (folder / "stat").read_text().rpartition(")")
             if int(rest.split()[1]) == process and name in head:
                 found.append(int(folder.name))
+    return found
+
+
+def descriptors(place: Path) -> list[int]:
+    """Descriptors of this process of a file, or of files in a folder, also of those unlinked."""
+    found = []
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # that of the listing itself is gone
+            if one.readlink().is_relative_to(place):
+                found.append(int(one.name))
     return found
 
 
