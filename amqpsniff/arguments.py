@@ -1,7 +1,7 @@
 """Arguments of calls compared with the types that they are declared with.
 
-Programs give lists in place of a text, and numbers in place of a list. What is declared for type
-checkers is what is compared, so nothing is written twice.
+Programs pass lists in place of a text, and numbers in place of a list. The check uses the type
+annotations of the dataclass, so no type is written twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from amqpsniff.errors import UsageError
 def check_types(arguments: Any) -> None:
     """Raise UsageError for a field of a dataclass that has another type than it is declared with.
 
-    What a list holds is not looked at.
+    The items of a list are not checked.
     """
     kind: Any = type(arguments)
     for name, kinds in _declared(kind):

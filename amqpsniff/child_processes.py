@@ -1,5 +1,6 @@
-"""What programs that are started need: an environment, and room for temporary files, without which
-something waits for ever.
+"""Requirements of child processes: an environment, and free space for temporary files.
+
+Without that space a child process can wait for ever.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from .errors import OutputError
 SAFE_PATH_ENV = {"PYTHONSAFEPATH": "1"}
 
 ROOM = 1 << 16
-"""Bytes that have to find room: less, and what a process says of its errors is lost."""
+"""Free bytes that are required: with less, the error output of a process is lost."""
 
 
 def safe_environment() -> dict[str, str]:
-    """The environment of a Python that is to be started; it imports nothing from this folder."""
+    """Environment for a child Python; it imports nothing from the current folder."""
     return os.environ | SAFE_PATH_ENV
 
 

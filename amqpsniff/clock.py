@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The clock of the host that captured, which may be set back meanwhile.
+"""The clock of the capturing host, which may be set back during the capture.
 
-Packets stay in the order of the file, and have the times that they were captured with. A time from
-one packet to a later one is known as long as the later one does not seem to be earlier.
+Packets keep the order of the file and their captured times. The time between two packets is
+unknown if the later packet has the earlier time.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def steps_back(
 ) -> tuple[int, list[Any]]:
     """The last time of packets, and (row, ns) where one is `SET_BACK_NS` or more before the last.
 
-    `before_ns` stands in front of the first row. A time that is not known is not positive. To
-    `disorder` (row, ns) are added where it is `DISORDER_NS` or more, but less than that.
+    `before_ns` is the time before the first row. Unknown times are 0 or negative. Smaller steps, of
+    `DISORDER_NS` or more, are added to `disorder` as (row, ns).
     """
     row: cython.Py_ssize_t
     step: cython.longlong

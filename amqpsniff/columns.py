@@ -39,19 +39,19 @@ _NULLS = NULL.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS
 
 @cython.ccall
 def null_integers(rows: cython.longlong) -> bytearray:
-    """Storage of so many 64-bit nulls."""
+    """Storage of `rows` 64-bit nulls."""
     return bytearray().join([_NULLS] * (rows // _NULLS_ROWS) + [_NULLS[: 8 * (rows % _NULLS_ROWS)]])
 
 
 @cython.ccall
 def null_codes(rows: cython.longlong) -> bytearray:
-    """Storage of so many 32-bit nulls, which are -1."""
+    """Storage of `rows` 32-bit nulls, which are -1."""
     return bytearray(b"\xff") * (4 * rows)
 
 
 @cython.ccall
 def room_for(octets: cython.longlong) -> bytearray:
-    """Storage of so many bytes, whatever they are: who gives it away seals it."""
+    """Storage of `octets` bytes, uninitialized: call `sealed` before it leaves the process."""
     if cython.compiled:
         return PyByteArray_FromStringAndSize(cython.NULL, octets)
     return bytearray(octets)
@@ -59,7 +59,7 @@ def room_for(octets: cython.longlong) -> bytearray:
 
 @cython.ccall
 def sealed(storage: bytearray, used: cython.longlong) -> bytearray:
-    """Storage without what was in that memory before: Arrow sends some bytes behind the last."""
+    """Zero the bytes behind the last used one: Arrow sends them as padding."""
     behind = storage[used : used + PADDING_BYTES]
     storage[used : used + PADDING_BYTES] = bytes(len(behind))
     return storage
@@ -303,9 +303,9 @@ _MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 class Vocabulary(Octets):
     """Distinct texts, each once, by code: 0 for the first that was added, and so on.
 
-    Who adds texts looks for them first, with a hash of his own making. A code of which `meant` says
-    another stands for bytes that were not text: the other one has what they were written as.
-    `near` is the code that was found last, negative for none: the next text is often the same.
+    A caller that adds a text looks for it first, with its own hash. A code stands for bytes that
+    are not UTF-8 if `meant` has another code for it: that one has the text written in their place.
+    `near` is the code found last, negative for none: the next text is often the same.
     """
 
     count: cython.int
@@ -332,9 +332,9 @@ class Vocabulary(Octets):
 
     @cython.exceptval(-2)
     def find(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
-        """The first code whose text may have this hash and length; negative when there is none.
+        """The first code whose text may have this hash and length, or a negative number.
 
-        Call `next` for the others, `add` when it is none of them.
+        Call `next` for further candidates, and `add` if no candidate fits.
         """
         self.slot = cython.cast(cython.longlong, digest & _MASK32) & (len(self.slots) - 1)
         return self._candidate(digest, length)
@@ -408,7 +408,7 @@ class Vocabulary(Octets):
         return None
 
     def texts(self) -> list[str]:
-        """The text of every code; of one whose bytes were not text, what they were written as."""
+        """The text of every code; the replacement text where the bytes were not text."""
         return [self.text(self.meant[code]) for code in range(self.count)]
 
 
@@ -453,7 +453,7 @@ class Texts(Octets):
     @cython.ccall
     @cython.exceptval(-1)
     def begin(self, row: cython.longlong) -> cython.int:
-        """Go on at this row: the rows passed over are null."""
+        """Begin this row: the rows passed over are null."""
         rows: cython.longlong = self.rows
         if rows < row:
             if row >= len(self.offsets):
@@ -489,7 +489,7 @@ class Texts(Octets):
 
     @cython.ccall
     def bytes_of(self, row: cython.longlong) -> bytes:
-        """The bytes of a row; None when it is null."""
+        """The bytes of a row, None for null."""
         if row < 0 or row >= self.rows or not self.valid[row]:
             return None
         return self.bytes_between(self.offsets[row], self.offsets[row + 1])

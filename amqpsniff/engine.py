@@ -42,8 +42,8 @@ class Engine:
     """Decodes packets, or bytes of connections, that the caller has.
 
     Packets are numbered from 1, and so are calls of `feed_bytes` and `gap`, which count as
-    packets. An engine takes packets or bytes, not both. Raises UsageError for a call that makes no
-    sense; what is wrong with the bytes is a finding.
+    packets. An engine takes packets or bytes, not both. Raises UsageError for an invalid call;
+    invalid bytes are reported as findings.
 
     >>> engine = Engine()
     >>> engine.feed_bytes("a", "client", b"AMQP\\x00\\x00\\x09\\x01")
@@ -52,7 +52,7 @@ class Engine:
     ['protocol-header', 'heartbeat']
 
     Args:
-        capture: What the rows say they come from.
+        capture: The value of the column `capture` in the rows.
         decoding: As in `amqpsniff.open`: `ports`, `dialect`, `table_dialect`, `bodies`,
             `body_sha256`, `show_secrets`, `tls_keylog`, `tls_key`, `packs`, `limits`.
     """
@@ -122,7 +122,7 @@ class Engine:
     def gap(
         self, connection_key: Key, direction: str, missing: int, ts_ns: int | None = None
     ) -> None:
-        """Say that the next `missing` bytes of one direction are lost."""
+        """Report that the next `missing` bytes of one direction are lost."""
         way, time = self._way(direction), _time(ts_ns)
         if missing < 0:
             raise UsageError(f"a gap of {missing} bytes; it cannot be negative")
@@ -133,14 +133,14 @@ class Engine:
         self._gather()
 
     def close(self, connection_key: Key) -> None:
-        """Say that a connection is over; its key may be used for another one afterwards."""
+        """End a connection; its key may be used for another one afterwards."""
         if self._streams is not None:
             self._use_capture()
             self._streams.close(connection_key)
             self._pipeline.follow()
 
     def finish(self) -> None:
-        """There is no more: end every connection. What is left can be taken then."""
+        """End of input: end every connection. The remaining rows can be taken afterwards."""
         if self._finished:
             return
         self._decode_held()
@@ -299,7 +299,7 @@ class Streams:
         self._decoder = decoder
         self._slots: dict[Key, int] = {}
         self._open: dict[int, Stream] = {}
-        self._begins: dict[Key, list[Call]] = {}  # too short to tell what begins
+        self._begins: dict[Key, list[Call]] = {}  # too short to identify the protocol
         self._free: list[int] = []
 
     def data(self, key: Key, way: int, octets: bytes, number: int, ts_ns: int) -> None:
@@ -351,7 +351,7 @@ class Streams:
 class Stream:
     """A conversation as far as the decoder needs it (`amqpsniff.tcp.Conversation`).
 
-    All that is public there is here, but for sequence numbers and what names captured packets.
+    It has the public attributes of that class except sequence numbers and captured packets.
     """
 
     def __init__(self, key: Key, began: bool) -> None:
@@ -363,7 +363,7 @@ class Stream:
         self.first_packet_number: int | None = None
         self.last_packet_number: int | None = None
         self.start_ns = self.end_ns = NO_TIME
-        self.ended = self.ended_by = None  # of TCP's end nothing is known
+        self.ended = self.ended_by = None  # the end of the TCP connection is unknown
         self.ended_ns, self.ended_packet_number = -1, 0
         self.reset_by_stranger, self.unreachable = False, -1
         self.over_ns = self.reset_ns = self.round_trip_ns = -1
@@ -379,7 +379,7 @@ class Stream:
 
     @property
     def holes(self) -> tuple[int, int]:
-        """How many holes there are, and the bytes in them."""
+        """Number of holes, and the bytes in them."""
         return sum(self.gaps), sum(self.lost_bytes)
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:

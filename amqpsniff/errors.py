@@ -1,15 +1,15 @@
-"""The exceptions a caller can see.
+"""Public exceptions.
 
     AmqpsniffError
     ├── CaptureError            a capture cannot be read
-    │   ├── NotACapture             the bytes are no capture format we know
-    │   └── TsharkError             tshark is missing, too old, or cannot do what it is asked
-    ├── OutputError             what is made cannot be written
+    │   ├── NotACapture             the bytes are not a supported capture format
+    │   └── TsharkError             tshark is missing, too old, or fails
+    ├── OutputError             output cannot be written
     ├── FilterError             a `where` expression or SQL statement that does not run
     ├── SpecError               a row of the protocol tables contradicts another
-    └── UsageError              an argument or a call that makes no sense
+    └── UsageError              an invalid argument or call
 
-What is wrong with the *traffic* is never an exception: it is a row of the findings table.
+A fault of the *traffic* is never an exception: it is a row of the findings table.
 """
 
 
@@ -37,9 +37,9 @@ class CaptureError(AmqpsniffError):
 
 
 class NotACapture(CaptureError):
-    """The file begins with bytes of no capture format that is known here.
+    """The first bytes of the file belong to no supported capture format.
 
-    `what` says what it seems to be instead, in words; empty where nothing is known.
+    `what` names what the file seems to be instead; empty if unidentified.
     """
 
     what = ""
@@ -62,7 +62,7 @@ class SpecError(AmqpsniffError):
 
 
 class UsageError(AmqpsniffError):
-    """A parameter or a call that makes no sense, named with what to do instead."""
+    """An invalid argument or call; the message names it and a valid one."""
 
 
 def read_twice(what: str, name: str, *parameters: str) -> UsageError:

@@ -1,7 +1,7 @@
 """Objects as text: one line in a console, a small table in a notebook.
 
-What is shown came off a wire: nothing of it is taken for HTML or moves a cursor, and none of it is
-shown at any length. Secrets are not here: rows have `[redacted]` in their place.
+The values come from captured traffic: HTML and control characters in them are escaped, and long
+values are shortened. Rows have `[redacted]` in place of secrets.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def line(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form for."""
+    """Text of a value that JSON cannot represent."""
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 

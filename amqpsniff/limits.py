@@ -29,15 +29,15 @@ class Limits:
         bytes_per_batch: Bytes of text and bodies after which a batch is given out, however few its
             rows. With 32 MiB `export` of messages with large headers that are never confirmed took
             100 MB more: a batch is in memory several times, where it grows, waits and is written.
-        encrypted: TLS conversations whose facts are kept for people, 1 kB each; others are counted.
+        encrypted: TLS conversations listed with their details, 1 kB each; others are only counted.
         packets: Packets that an `Engine` decodes together. One by one a packet costs ten times as
             much.
         packet_bytes: Bytes of those packets.
         piece_bytes: Bytes of a call of an `Engine` that are decoded at once: columns of a batch
             have 32-bit offsets.
-        tcp: Those of reassembly; None for the defaults, as below.
-        session: Those of what is remembered of connections and channels.
-        memory: Those of what is remembered of messages to link them.
+        tcp: Bounds of reassembly; None for the defaults, as below.
+        session: Bounds on the state of connections and channels.
+        memory: Bounds on the messages remembered for links.
     """
 
     rows_per_batch: int = 24_576

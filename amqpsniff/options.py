@@ -20,7 +20,7 @@ Files: TypeAlias = File | Iterable[File]
 
 
 class Decoding(TypedDict, total=False):
-    """Options of decoding as calls take them by name; `amqpsniff.open` says what they mean."""
+    """Decoding options as keyword arguments; documented in `amqpsniff.open`."""
 
     ports: int | Iterable[int]
     dialect: str | None
@@ -48,11 +48,10 @@ class Options:
         tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
         tls_keylog_later: The key log need not be there yet: that is no error.
         tls_keys: Files of RSA private keys that open TLS conversations, or `Contents` of them.
-        secrets: Secrets that are known beforehand: (type, bytes), as Decryption Secrets Blocks
-            have them.
-        packs: Files of packs, which say what messages mean, asked before our own.
-        reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
-        limits: How many rows wait and how much is remembered.
+        secrets: Secrets given beforehand: (type, bytes), in the form of Decryption Secrets Blocks.
+        packs: Files of packs, which describe the messages of a framework; they precede ours.
+        reader: Reader of captures: `own`, `tshark`, or `auto`: tshark for what ours cannot read.
+        limits: Bounds on waiting rows and on remembered state.
     """
 
     ports: frozenset[int] = frozenset()
@@ -93,7 +92,7 @@ class Options:
         if "" in (self.tls_keylog, *self.tls_keys):
             what = "private key" if "" in self.tls_keys else "key log"
             raise UsageError(f"the name of the {what} is empty; name its file, or leave it out")
-        if self.packs:  # read now: what is wrong is said at once, other machines need no file
+        if self.packs:  # read now: errors show at once, and other machines need no file
             read = tuple(map(PackFile.read, self.packs))
             load(*read)
             object.__setattr__(self, "packs", read)

@@ -1,7 +1,7 @@
 """Passes over captures: each reads the input from its beginning through a pipeline of its own.
 
-`amqpsniff.reader.Capture` is made of them, and commands use them directly: rows in pieces while a
-capture is still written, several tables at once, what the files say of themselves.
+`amqpsniff.reader.Capture` uses them, and so do commands: for rows in pieces while a capture is
+still being written, for several tables at once, for comments and link types of the files.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FINDINGS_PER_BATCH = 4_096
 
 
 def counted(part: Filters, limit: int | None = None) -> Selection:
-    """A selection for what counts: it has no `where`, and `limit` leaves out no traffic."""
+    """A selection for counting: it has no `where`, and `limit` leaves out no traffic."""
     from amqpsniff.analysis.selection import selection
 
     chosen = replace(selection(part, limit), limit=None)
@@ -61,13 +61,13 @@ class Passes:
     """Passes over captures that are read as one, in the order of time.
 
     Attributes:
-        names: The captures, as they were found; empty once they are closed.
-        once: Those among them that can be read only once: standard input, pipes.
-        options: How they are decoded.
-        totals: Counts of the last pass, growing while it goes on.
-        outcomes: Of the last pass with a census (how many, `Histogram` of the times) by outcome.
-        replies: Of the same pass a `Histogram` of the times of replies by the request's method.
-        encrypted: The TLS conversations of the last pass, a mapping for each.
+        names: Names of the captures; empty once they are closed.
+        once: Captures that can be read only once: standard input, pipes.
+        options: Options of decoding.
+        totals: Counts of the last pass, growing while it runs.
+        outcomes: (number, `Histogram` of times) by outcome, of the last pass with a census.
+        replies: `Histogram` of reply times by the request's method, of the same pass.
+        encrypted: TLS conversations of the last pass, one mapping each.
         comments: Comments of the captures' sections, once the last pass is over.
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
         early: True while replies and outcomes of the rows just given may still come: while
@@ -147,9 +147,9 @@ class Passes:
         return self._pass(makers, census, share, options, **more)
 
     def row_filters(self, part: Selection, *tables: str) -> list[RowFilter]:
-        """What chooses rows of each table, after a first reading of the input where one is needed.
+        """Row filters of each table, after a first reading of the input if one is needed.
 
-        Raises UsageError where the input would have to be read twice and cannot be.
+        Raises UsageError if the input has to be read twice and cannot be.
         """
         from amqpsniff.analysis.selection import RowFilter
 
@@ -157,7 +157,7 @@ class Passes:
         return [RowFilter(part, table, self.started) for table in tables]
 
     def chosen(self, part: Selection, *tables: str) -> Selection:
-        """The selection with what a first reading of the input finds, where these tables need it.
+        """The selection, completed by a first reading of the input if these tables need one.
 
         A table of any other name has no columns: only connections are chosen then.
         """
@@ -189,9 +189,9 @@ class Passes:
     ) -> None:
         """Read the input once without Arrow.
 
-        `take` is called with each of what `Pipeline.take` gives, `record` with what
-        `Pipeline.records` does. Afterwards `found` and `totals` are those of the pass; `outcomes`
-        and `replies` too, if the plan has a census.
+        `take` is called with each result of `Pipeline.take`, `record` with each of
+        `Pipeline.records`. Afterwards `found` and `totals` are those of the pass; `outcomes` and
+        `replies` too, if the plan has a census.
         """
         pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
@@ -214,7 +214,7 @@ class Passes:
         return lambda: part.span(self.started)
 
     def started(self) -> int | None:
-        """The time of the first packet of this pass; None while there was none."""
+        """The time of the first packet of this pass, None before it."""
         return self.totals.span[0]
 
     def timeline_pieces(
@@ -383,7 +383,7 @@ class Passes:
         )
 
     def _finish(self, packets: CaptureSet, findings: Iterable[Finding]) -> None:
-        """Keep the findings, and what the files say of themselves: comments may be key logs."""
+        """Keep the findings and the files' own data: comments may be key logs."""
         self.found = [*packets.findings, *findings]
         self.finished = True
         hide = str if self.options.show_secrets else without_secrets

@@ -49,12 +49,12 @@ CONVERSATIONS_AT_ONCE = 512
 
 @dataclass
 class Totals:
-    """Counts of a whole run, for people: what the rows do not show.
+    """Counts of a whole run that the rows do not show.
 
     Attributes:
         packets: Packets fed.
-        first_ns: Time of the earliest packet with a time, None while there is none; of packets out
-            of order, the earliest that begins or ends a batch.
+        first_ns: Time of the earliest packet with a time, None before the first; of packets out of
+            order, the earliest that begins or ends a batch.
         last_ns: Time of the latest.
         ends_ns: Times of the first and the last packet of the only capture; None without times, and
             of several captures.
@@ -65,14 +65,14 @@ class Totals:
         foreign: TCP conversations that ended and were not AMQP.
         unconnected: Attempts to connect that were refused or not answered.
         encrypted: TLS conversations that ended.
-        sealed: Those of them that could not be read.
+        sealed: TLS conversations that could not be decrypted.
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
         lost_bytes: Bytes in those holes.
-        unmeasured: Publishes of which no time to a confirm is known: on channels from before the
-            capture, or behind a loss of what the client sent.
-        confirm_bounds: The least times to confirms on such channels, as a `counts.Histogram`; None
-            without any, and in a run without a census.
+        unmeasured: Publishes without an exact confirm time: on channels from before the capture, or
+            after a loss of the client's bytes.
+        confirm_bounds: Lower bounds of confirm times on such channels, as a `counts.Histogram`;
+            None without any, and in a run without a census.
         counters: The TCP stage's counters, in packets or segments.
     """
 
@@ -115,14 +115,14 @@ class Totals:
 class Pipeline:
     """Decodes packets into the rows that a plan asks for.
 
-    Feed it, then `take` rows whenever it is `ready`; after `finish` take what is there with `rest`.
-    Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
+    Feed it, then `take` rows whenever it is `ready`; after `finish` take the remaining rows with
+    `rest`. Rows wait until they are final (a reply or an acknowledgement may change them), but not
     for ever: see `amqpsniff.session.row_buffer`. Findings gather in `findings` until the end.
 
     Attributes:
-        processes: Reads what packet comments say of processes; None if they are not wanted.
-        encrypted: Facts of the first TLS conversations that ended.
-        capture: The capture of rows and findings now; None before the first.
+        processes: Reads process names from packet comments; None if they are not requested.
+        encrypted: Details of the first TLS conversations that ended.
+        capture: The capture of the current rows and findings; None before the first.
     """
 
     def __init__(self, options: Options | None = None, plan: Plan | None = None) -> None:
@@ -170,10 +170,9 @@ class Pipeline:
         return self._finished
 
     def feed(self, packets: PacketBatch, secrets: Iterable[tuple[int, bytes]] = ()) -> StreamBatch:
-        """Decode a batch of packets; gives the events of TCP that they made known.
+        """Decode a batch of packets; returns their TCP events.
 
-        `secrets` are the contents of Decryption Secrets Blocks that stood before them: (type,
-        bytes).
+        `secrets` are the contents of the Decryption Secrets Blocks before them: (type, bytes).
         """
         self._learn(secrets)
         self._count(packets)
@@ -186,9 +185,9 @@ class Pipeline:
         return events
 
     def wait(self, ts_ns: int) -> StreamBatch:
-        """No packets come up to a time: what waited for missing ones until then goes on.
+        """No packets come before this time: stop waiting for missing segments until then.
 
-        Gives the events of TCP that this made known.
+        Returns the resulting TCP events.
         """
         events = self.reassembler.wait(ts_ns)
         if len(events):
@@ -206,10 +205,10 @@ class Pipeline:
         return events
 
     def finish(self) -> StreamBatch:
-        """There are no more packets: end every conversation; gives the last events of TCP.
+        """End of packets: end every conversation; returns the last TCP events.
 
-        What waits for a time goes on first, as it would if other conversations went on; those who
-        read events call `wait` before.
+        Streams that wait for a time continue first, as they would with later packets. A caller that
+        reads events calls `wait` before.
         """
         self.wait(LATEST_NS)
         self.tracker.begin_finish()
@@ -284,9 +283,9 @@ class Pipeline:
                 yield maker.table, maker.make(records[maker.table])
 
     def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
-        """What was found so far, in order; they are given once.
+        """Findings so far, in order; each is returned once.
 
-        `others`, those that reading the captures gave, can be causes of what is given.
+        `others`, the findings of the capture readers, can be their causes.
         """
         return self.log.take(others)
 
@@ -395,7 +394,7 @@ class Pipeline:
                 self.encrypted.append({"capture": connection.capture, **row})
 
     def _account(self, connection: Any) -> None:
-        """Count and say what the rows of a connection that ends lack."""
+        """Count and report the gaps in the rows of a connection that ends."""
         totals = self.totals
         conversation = connection.conversation
         if not connection.began:
@@ -432,9 +431,9 @@ def run(
 ) -> Iterator[tuple[PacketBatch | None, StreamBatch]]:
     """Read packets to their end through a pipeline.
 
-    Gives each batch of packets with the events of TCP that it made known, at last None with those
-    that waited for a time, and None with those of the end, in parts where there are very many.
-    `before` is called with each batch that is about to be fed.
+    Yields each batch of packets with its TCP events; then None with the events that waited for a
+    time, and None with those of the end, in parts if they are very many. `before` is called with
+    each batch before it is fed.
     """
     for batch in packets:
         if before is not None:
@@ -454,10 +453,10 @@ def drain(
     makers: Sequence[Maker],
     at_rest: Callable[[PacketBatch | None], bool] = lambda batch: False,
 ) -> Iterator[tuple[str, Any]]:
-    """Record batches of what `run` reads through a pipeline, as (table, batch), but for findings.
+    """Record batches of what `run` reads through a pipeline, as (table, batch), without findings.
 
-    Rows come once nothing changes them any more. `at_rest` is asked at each step, and where it is
-    true all rows that are there come.
+    Rows are yielded once they are final. `at_rest` is called at each step; if it returns True, all
+    waiting rows are yielded.
     """
     for batch, _ in steps:
         if pipeline.tracker.rows >= MAX_RECORDS:

@@ -12,7 +12,7 @@ class Plan:
     """The plan of a run: the output it has to produce. Every stage takes it in its constructor.
 
     Attributes:
-        tables: Tables whose rows are made. A finding that shows while a message's row is made needs
+        tables: Tables to produce. A finding that is detected while a message's row is written needs
             `messages` too.
         columns: Columns of `frames` and `messages` that are read, by table; None for all. More are
             made where something else in the plan needs them.
@@ -20,20 +20,19 @@ class Plan:
         links: Messages are linked across connections.
         meanings: What messages mean to frameworks is read, from packs.
         processes: The processes that packet comments name are read.
-        linkables: A `LinkLog` that takes what links are made of, where others read the rest of
-            the connections; None to make them at once.
-        sightings: A `MessageLog` that takes what findings about redeliveries are made of; null to
-            make them at once.
+        linkables: A `LinkLog` of the messages to link, where other readers have the remaining
+            connections; None to link at once.
+        sightings: A `MessageLog` of the messages that redelivery findings need; None to report
+            these findings at once.
         records: Findings that concern several connections are kept as records and not judged.
         share: The `Partition` of the conversations that is followed; None for all.
-        claims: The decoder says what every byte is, see `amqpsniff.decode.claims`.
-        positions: The reassembler says where segments lie in their streams.
+        claims: The decoder labels every byte, see `amqpsniff.decode.claims`.
+        positions: The reassembler gives the position of each segment in its stream.
         census: A `Census` that counts every row.
         on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
-        on_silence: Called with each `amqpsniff.session.owing.Silence`, where rules are asked.
-        on_connection_end: Called with each `amqpsniff.decode.state.Connection` that is over.
-        message_arguments: Where arguments of methods are read, those of methods that come with
-            every message are too.
+        on_silence: Called with each `amqpsniff.session.owing.Silence`, if findings are enabled.
+        on_connection_end: Called with each `amqpsniff.decode.state.Connection` that ended.
+        message_arguments: Arguments are also read of the methods that come with every message.
     """
 
     tables: Collection[str] = frozenset(("frames", "messages"))
@@ -56,7 +55,7 @@ class Plan:
 
     @property
     def rows_only(self) -> bool:
-        """True if nothing but rows of `frames`, `messages` and `links` is made."""
+        """True if only rows of `frames`, `messages` and `links` are produced."""
         counted = self.census is not None or self.links
         return not counted and {"frames", "messages", "links"}.issuperset(self.tables)
 
@@ -72,12 +71,12 @@ class Plan:
 
     @property
     def handshakes(self) -> bool:
-        """True if what the peers said of themselves is read beside `connections` and rules."""
+        """True if handshake arguments are read besides `connections` and rules."""
         return self.census is not None or self.links
 
     @property
     def peers(self) -> bool:
-        """True if what the peers said of themselves is read by anyone."""
+        """True if any output needs the handshake arguments."""
         return self.handshakes or self.judged or "connections" in self.tables
 
     @property

@@ -1,5 +1,4 @@
-"""How often Python looks for garbage in a process that is this package's alone, and how memory
-comes from the system and goes back to it."""
+"""Garbage collection and memory allocation of a process that runs only this package."""
 
 import atexit
 import contextlib
@@ -56,16 +55,16 @@ class _Without:
     """A finder of modules for which `LEFT_OUT` is not installed."""
 
     def find_spec(self, name: str, *_: object) -> None:
-        """Raises ModuleNotFoundError for what is left out; knows nothing of others."""
+        """Raises ModuleNotFoundError for excluded modules; returns None for all others."""
         if name in LEFT_OUT:
             raise ModuleNotFoundError(f"no command needs {name}", name=name)
 
 
 def skip_exit_gc() -> None:
-    """Look for no garbage when the process ends, where Python does so several times.
+    """Skip garbage collection at interpreter exit, where Python runs it several times.
 
-    What is part of no cycle is freed, and files closed, as ever. A short command takes 25 ms less
-    of 160. Not for a library to do in the process of others.
+    Objects outside of cycles are still freed, and files closed. A short command takes 25 ms less of
+    160. A library must not do this in the process of its caller.
     """
     atexit.unregister(_leave_all)  # once, however often this is called
     atexit.register(_leave_all)
@@ -78,9 +77,9 @@ def _leave_all() -> None:
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Look for no garbage meanwhile: where millions of values are made that stay, and no cycles.
+    """Pause garbage collection: for code that makes millions of lasting values and no cycles.
 
-    What the driver does after the tasks of 500 MB with findings: 1.1 processor seconds, not 1.5.
+    The driver's work after the tasks of 500 MB with findings: 1.1 processor seconds, not 1.5.
     """
     gc.disable()
     try:
@@ -90,10 +89,10 @@ def gc_paused() -> Iterator[None]:
 
 
 def release_memory() -> None:
-    """Let an engine that is done go, and give its memory to the system for what comes next.
+    """Collect a finished engine and return its memory to the system.
 
-    Parts of an engine know each other, so it is garbage that Python has to look for; and the C
-    library keeps what was freed. Between the two captures of `diff` this is 80 MB.
+    The parts of an engine refer to each other, so only garbage collection frees it; and the C
+    library keeps freed memory. Between the two captures of `diff` this is 80 MB.
     """
     gc.collect()
     _call("malloc_trim", 0)

@@ -73,7 +73,7 @@ class Recorder(Protocol):
         """The capture so far, as pcapng."""
 
     def close(self) -> None:
-        """Record no more; what was recorded stays."""
+        """Stop recording; the recorded traffic is kept."""
 
 
 class Recording:
@@ -108,7 +108,7 @@ class Recording:
             self._put(source, target, ACK | PUSH, octets)
 
     def end(self, source: Any, target: Any) -> None:
-        """One side sends no more."""
+        """One side has sent its last byte."""
         with self._lock:
             self._put(source, target, ACK | FIN, b"")
 
@@ -141,7 +141,7 @@ class Proxy:
         threading.Thread(target=self._accept, name="wire", daemon=True).start()
 
     def close(self) -> None:
-        """Take no more connections, and end those that are open."""
+        """Refuse new connections, and end those that are open."""
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
@@ -185,13 +185,13 @@ class Proxy:
 
 
 class LoopbackCapture:
-    """Captures what goes to and from a broker's port on the loopback interface: a `Recorder`.
+    """Captures packets of a broker's port on the loopback interface: a `Recorder`.
 
-    A question is asked of what was said until then, but the kernel hands packets over later. So a
-    datagram is sent to this process itself, and the answer waits until it was captured.
+    A query covers all traffic so far, but the kernel delivers packets later. So the recorder sends
+    a datagram to this process and waits until it is captured.
 
-    Raises CaptureError or UsageError where this process may not capture, or the broker's packets
-    are not seen there.
+    Raises CaptureError or UsageError if this process may not capture, or if the broker's packets
+    do not pass this interface.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -236,7 +236,7 @@ class LoopbackCapture:
         return recorded + (statistics_block(0, counted) if counted.dropped_by_system else b"")
 
     def close(self) -> None:
-        """Capture no more."""
+        """Stop capturing."""
         if self._over:
             return
         self._catch_up()
@@ -293,7 +293,7 @@ class LoopbackCapture:
 class Wire:
     """The AMQP traffic of a test.
 
-    Every question is answered from what was said until then.
+    Every query covers the traffic recorded so far.
 
     Attributes:
         host, port: Where clients connect.
@@ -318,7 +318,7 @@ class Wire:
         return amqpsniff.open(io.BytesIO(self._recorder.octets()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was said so far as pcapng."""
+        """Write the traffic so far as pcapng."""
         Path(path).write_bytes(self._recorder.octets())
 
     def messages(self, **part: Unpack[Filters]) -> list[Message]:
@@ -369,7 +369,7 @@ class Wire:
         return "\n".join([*lines, *filter(None, [self._recorder.trouble])])
 
     def close(self) -> None:
-        """Record no more; what was said stays."""
+        """Stop recording; the recorded traffic is kept."""
         self._recorder.close()
 
 
@@ -435,7 +435,7 @@ def broker_address(text: str) -> tuple[str, int]:
 
 
 def _recorder(wanted: str, host: str, port: int) -> Recorder:
-    """A recorder; packets that tests beside this one cause are not to be among those of `auto`."""
+    """A recorder; with `auto`, packets of tests that run in parallel must not be captured."""
     if wanted not in RECORDERS:
         raise UsageError(f"{RECORDER} is {wanted!r}; it is one of {', '.join(RECORDERS)}")
     alone = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT") or 1) == 1

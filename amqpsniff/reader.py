@@ -120,7 +120,7 @@ def open(
 class Capture:
     """Captures that are read as one, in the order of time.
 
-    Every call that gives rows reads the input anew; standard input, which cannot be, only once.
+    Every call that gives rows reads the input again; standard input can be read only once.
 
     >>> import amqpsniff
     >>> with amqpsniff.open("samples/pika_mix.pcap") as capture:
@@ -144,12 +144,12 @@ class Capture:
 
     @property
     def options(self) -> Options:
-        """How they are decoded."""
+        """Options of decoding."""
         return self.passes.options
 
     @property
     def totals(self) -> Totals:
-        """Counts of the last pass, growing while it goes on."""
+        """Counts of the last pass, growing while it runs."""
         return self.passes.totals
 
     def __repr__(self) -> str:
@@ -257,7 +257,7 @@ class Capture:
         return pa.Table.from_batches(batches, schema)
 
     def frames(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Frame]:
-        """Frames one by one, as objects; each loop over the result reads the input anew.
+        """Frames one by one, as objects; each loop over the result reads the input again.
 
         `limit` is the number of frames, and the other arguments choose them: see
         `amqpsniff.analysis.selection.Selection`.
@@ -389,13 +389,12 @@ class Capture:
         limit: int = 10,
         **part: Unpack[Filters],
     ) -> Summary:
-        """What is in the capture: who connected, what went where, what failed, and its quality.
+        """Summary of the capture: clients, routes, failures, and the quality of the capture.
 
-        What `amqpsniff summary --format json` prints; `amqpsniff.analysis.summary.Summary` names
-        the keys. `limit` is the number of rows of a section, the other arguments choose a part of
-        the traffic: see `amqpsniff.analysis.selection.Selection`. What is counted is counted by
-        connection: a queue, say, chooses the connections that use it. Raises UsageError for a time
-        that cannot be read.
+        Same as `amqpsniff summary --format json`; `amqpsniff.analysis.summary.Summary` names the
+        keys. `limit` is the number of rows of a section. The other arguments choose a part of the
+        traffic, by connection: a queue chooses the connections that use it. See
+        `amqpsniff.analysis.selection.Selection`. Raises UsageError for an invalid time.
 
         >>> import amqpsniff
         >>> summary = amqpsniff.open("samples/pika_mix.pcap").summary()
@@ -415,10 +414,10 @@ class Capture:
         return self.passes.summary(census, chosen, limit)
 
     def operations(self, **part: Unpack[Filters]) -> pa.Table:
-        """Messages by what frameworks call them: rates, retries, failures, times.
+        """Messages by operation (task, job, event of a framework): rates, retries, failures, times.
 
-        What `amqpsniff summary --by operation` prints; the report `operations` explains the
-        columns. The arguments choose messages: see `amqpsniff.analysis.selection.Selection`.
+        Same as `amqpsniff summary --by operation`; the report `operations` explains the columns.
+        The arguments choose messages: see `amqpsniff.analysis.selection.Selection`.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("tests/captures/packs/dramatiq.pcap.gz")
@@ -505,11 +504,10 @@ class Capture:
         return tracer.messages()
 
     def readiness(self, target: str, **part: Unpack[Filters]) -> Readiness:
-        """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
+        """Differences that a newer version of RabbitMQ (`rabbitmq-4.3`) makes for this traffic.
 
-        What `amqpsniff diagnose --for` prints. The other arguments choose a part of the traffic:
-        see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a version that nothing
-        is known of.
+        Same as `amqpsniff diagnose --for`. The other arguments choose a part of the traffic: see
+        `amqpsniff.analysis.selection.Selection`. Raises UsageError for an unknown version.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/aiopika_rpc.pcap")
@@ -532,7 +530,7 @@ class Capture:
 
         A message is one entry, at its method; with `frames` every frame is one, headers, bodies and
         heartbeats too. The other arguments choose rows of the table `frames`, see
-        `amqpsniff.analysis.selection.Selection`. Each loop over the result reads the input anew.
+        `amqpsniff.analysis.selection.Selection`. Each loop over the result reads the input again.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -674,13 +672,13 @@ class Capture:
     def diff(
         self, after: Capture, *, fail_on: str | None = None, fail_slower: float | None = None
     ) -> dict[str, Any]:
-        """What differs between this capture and a later one of the same application.
+        """Differences between this capture and a later one of the same application.
 
-        What `amqpsniff diff --format json` prints: `rates`, `latencies`, `findings`, `topology`,
-        `clients`, `servers` and `closes` with what is `notable`, that is more than chance, and
-        `caveats`. A new finding of the severity `fail_on` (`info`, `warning`, `error`) or a worse
-        one is among the `failures`, and so is a 95th percentile that grew by more than
-        `fail_slower` percent. Reads both captures once.
+        Same as `amqpsniff diff --format json`: `rates`, `latencies`, `findings`, `topology`,
+        `clients`, `servers` and `closes`, in which `notable` marks more than chance, and `caveats`.
+        A new finding of the severity `fail_on` (`info`, `warning`, `error`) or a worse one is among
+        the `failures`, and so is a 95th percentile that grew by more than `fail_slower` percent.
+        Reads both captures once.
 
         >>> import amqpsniff
         >>> before, after = map(amqpsniff.open, ("samples/pika_mix.pcap", "samples/node.pcap"))

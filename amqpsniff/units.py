@@ -1,7 +1,7 @@
 """Amounts as a person reads them: in lines, tables, pages and findings.
 
-Bytes have prefixes that are powers of 1000, as networks and disks count. What is not an amount but
-a bound that is a power of two, such as a broker's limit, is called by its own name: 16 MiB.
+Bytes have prefixes that are powers of 1000, as for networks and disks. A bound that is a power of
+two, such as a broker's limit, keeps its binary prefix: 16 MiB.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def scaled(number: float) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """How many a second: `0`, `0.042`, `4.20`, `42.0`, `4,200`, `120 k`."""
+    """A rate per second: `0`, `0.042`, `4.20`, `42.0`, `4,200`, `120 k`."""
     if per_second is None:
         return UNKNOWN
     if per_second >= 99_999.5:
@@ -94,7 +94,7 @@ def _three(number: float) -> str:
 
 
 def count(number: int | None) -> str:
-    """A number with its thousands apart; None is not known."""
+    """A number with thousands separators; None is unknown."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
@@ -104,12 +104,12 @@ def plural(number: int | None, noun: str) -> str:
 
 
 def of_severity(number: int, severity: str) -> str:
-    """So many findings of a severity: `2 errors`, `1 warning`, `3 info`."""
+    """A number of findings of a severity: `2 errors`, `1 warning`, `3 info`."""
     return f"{count(number)} info" if severity == "info" else plural(number, severity)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Which values there are: `there are text, json`, `there is operation`."""
+    """A sentence that lists values: `there are text, json`, `there is operation`."""
     return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
 
 

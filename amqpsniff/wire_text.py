@@ -1,7 +1,7 @@
 """Text from the wire, made safe to show: escaped, quoted, or replaced by a name for nothing.
 
 A queue's name may hold escape sequences, line ends or characters that turn the direction of
-writing. Whatever is shown to a person passes through `harmless`.
+writing. Every text shown to a person passes through `harmless`.
 """
 
 from __future__ import annotations
