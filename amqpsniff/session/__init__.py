@@ -1,7 +1,7 @@
 """Connections, channels, and the life of each message.
 
-`Tracker` reads the decoder's rows before they are given out, fills their columns that tell what
-became of a request or a message, and makes the rows of `connections`, `channels` and `links`.
+`Tracker` reads the decoder's rows before they are returned, fills their columns of replies and
+outcomes, and produces the rows of `connections`, `channels` and `links`.
 `LinkRecorder` links messages across connections: deliveries with publishes, replies with requests.
 """
 

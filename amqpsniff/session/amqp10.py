@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""AMQP 1.0 as its peers mean it: sessions, links, and what became of each delivery.
+"""AMQP 1.0 state: sessions, links, and the outcome of each delivery.
 
-A session is a channel of each direction, joined by the second `begin`; it is followed as a
-`Channel`, a delivery as a `PendingMessage`, so that both count where those of 0-9-1 do. A
-disposition names deliveries by number, whichever link they are of. The last outcome that was said
-before a delivery is settled counts; one that was said but not settled counts at the end. Behind a
-loss neither does, unless the settlement says it: another may have been said in what is missing.
+A session is a channel of each direction, joined by the second `begin`. It is followed as a
+`Channel`, and a delivery as a `PendingMessage`, so that both are counted as in 0-9-1. A disposition
+names deliveries by number, for all links of the session. The last outcome before the settlement
+counts; at the end of a session so does an outcome without settlement. After a loss only the
+outcome in the settlement itself counts, because a later one may be in the missing frames.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ _STATES = cython.declare(list, [performatives.STATES.get(code) for code in range
 @cython.final
 @cython.cclass
 class DeliveryState:
-    """The last outcome that was given for a delivery, and what later ones depend on.
+    """The last outcome of a delivery so far, and the state that later ones depend on.
 
-    It hangs on the entry's `route`, which has no other use here, once something was said that is
-    not written yet; most deliveries are settled by the first word and their row is there.
-    `losses`: the channel's when it was said, `side`: who said it. `address`: where the message
-    itself says that it goes, of a link that leads anywhere; that stays.
+    It is stored in the entry's `route`, which has no other use here, as soon as an outcome cannot
+    be written yet; most deliveries are settled by the first disposition and have their row.
+    `losses`: the channel's losses at the time of the outcome, `side`: its sender. `address`: the
+    message's own `to` address, on a link to the anonymous terminus; `clear` keeps it.
     """
 
     state: cython.int
@@ -139,7 +139,7 @@ class DeliveryState:
         self.clear()
 
     def clear(self) -> cython.int:
-        """Nothing was said."""
+        """Forget the outcome."""
         self.state = self.outcome = self.losses = 0
         self.number = -1
         self.ts_ns = NULL
@@ -150,7 +150,7 @@ class DeliveryState:
 
 @cython.cclass
 class Transferred:
-    """A delivery as rules see it, with the last outcome that was said of it."""
+    """A delivery as rules see it, with its last outcome."""
 
     delivery_id: cython.longlong
     state: cython.int
@@ -165,13 +165,13 @@ class Transferred:
 
 @cython.cfunc
 def delivery_state_of(entry: PendingMessage) -> DeliveryState:
-    """What was said of a delivery and is kept; None for nothing."""
+    """The kept state of a delivery, or None."""
     return None if entry.route is None else entry.route[0]
 
 
 @cython.cfunc
 def link_of(entry: PendingMessage) -> Link:
-    """The link of a delivery, which is in the place of a consumer; None where it is not known."""
+    """The link of a delivery, stored as its consumer; None if unknown."""
     return cython.cast(Link, entry.consumer)
 
 
@@ -204,13 +204,13 @@ for _ledger in _NOTHING_WAITS:
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
-    `handles` has links by handle. `links` has all that are there: by name and the side that sends
-    (one whose name was attached again has a key of its own), or by handle where the name is not
-    known; `last` is the one that was found last, by its handle and side (`last_key`, -1 for none).
-    `unsettled` has deliveries that wait. `client_channel` and `server_channel`: the numbers that
-    the sides send on, -1 for none yet. `in_vain`: how many deliveries dispositions looked at,
-    beyond one a frame and `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side
-    that the other has settled, -1 for none.
+    `handles` has links by handle. `links` has all links: by name and sending side (a link whose
+    name was attached again has its own key), or by handle if the name is unknown; `last` is the
+    link found last, by its handle and side (`last_key`, -1 for none). `unsettled` has the unsettled
+    deliveries. `client_channel` and `server_channel`: the channel numbers on which the sides send,
+    -1 for none yet. `in_vain`: number of deliveries that dispositions searched, beyond one a frame
+    and `_MAX_LOOKS` a delivery. `settled_to`: the furthest delivery of each side that the other
+    side has settled, -1 for none.
     """
 
     settled_to: cython.longlong[2]
@@ -257,7 +257,7 @@ class Amqp10Session:
 
 @cython.cclass
 class Amqp10Connection:
-    """A connection: its sessions by outgoing channel of each side, and what `open` said.
+    """A connection: its sessions by outgoing channel of each side, and the arguments of `open`.
 
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     `last` is the session of the last frame, by its channel and side (`last_key`, -1 for none).
@@ -293,13 +293,13 @@ class Amqp10Tracker:
     """Follows the performatives of any number of connections.
 
     Args:
-        tracker: The `Tracker` that is given the rows.
+        tracker: The `Tracker` that receives the rows.
         settler: Writes outcomes.
         plan: The plan of the run.
 
-    `found` is the performative that is followed: of `side`, in `row` of the frames of the tracker,
-    which is of packet `number` at `ts_ns`. `accounts`: credit and windows are read; `details`: what
-    attaches say beside addresses is; `peers`: what the peers say of themselves is.
+    `found` is the current performative: sent by `side`, in `row` of the frames of the tracker, in
+    packet `number` at `ts_ns`. `accounts`: read credit and windows; `details`: read the arguments
+    of attaches besides addresses; `peers`: read the handshake arguments.
     """
 
     tracker: Tracker
@@ -402,7 +402,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _learn(self, session: Session, state: Amqp10Connection, code: cython.int) -> None:
-        """An open or a SASL frame: what the peers say of themselves."""
+        """An open or a SASL frame: keep its handshake arguments."""
         side: cython.int = self.side
         if code == SASL_MECHANISMS or code == SASL_OUTCOME:
             if self.emitter is None:
@@ -460,7 +460,7 @@ class Amqp10Tracker:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
         if octets is None or len(octets) > _MAX_ALIKE_BYTES:
             return typed(code, read_object(octets))
-        key: cython.longlong = code << 16 | len(octets)  # no hash of all that they say
+        key: cython.longlong = code << 16 | len(octets)  # no hash of all their arguments
         alike: list[Any] = self.arguments.get(key)
         if alike is None:
             alike = []
@@ -476,8 +476,8 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _handshake(self, state: Amqp10Connection) -> tuple[Any, ...]:
-        """What init and opens say: (they, facts of `handshake_of` as JSON with their methods, what
-        is kept of the opens); shared, not to be changed."""
+        """The handshake: (init and opens, `handshake_of` as JSON by method, kept arguments of the
+        opens); shared, not to be changed."""
         said = (state.init, state.opens[0], state.opens[1])
         key = (id(said[0]), id(said[1]), id(said[2]))
         known: tuple[Any, ...] = self.handshakes.get(key)
@@ -555,14 +555,14 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _new(self, session: Session, known: cython.bint) -> Amqp10Session:
-        """A session that a side begins; None when there are too many channels."""
+        """A session that a side begins; None beyond the limit of channels."""
         number: cython.int = self.tracker.frames.channel.values[self.row]
         if self.side == 1:
             number += _MAX_LINKS  # above all of the client's
         slot: ChannelSlot = self.tracker._slot(session, number)
         if slot is None:
             return None
-        if slot.channel is not None:  # an end is missing, with what was sent before it
+        if slot.channel is not None:  # an end is missing, with the frames before it
             before: Amqp10Session = slot.channel.amqp10
             for one_side in range(2):
                 if not before.ended & 1 << one_side:
@@ -583,9 +583,10 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _proved(self, session: Session, state: Amqp10Connection) -> Amqp10Session:
-        """A session whose beginning was not seen: alone on the other side, it is the same one.
+        """A session whose begin was not captured. If the other side has a single session, it is the
+        same one.
 
-        None where it would have been seen: what comes behind an end means nothing.
+        None if its begin would have been captured: frames after an end have no meaning.
         """
         side: cython.int = self.side
         if session.connection.began and not session.has_loss:
@@ -630,7 +631,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _finish(self, channel: Channel) -> None:
-        """A session is over: what was said and not settled counts now."""
+        """End of a session: outcomes without settlement count now."""
         one: Amqp10Session = channel.amqp10
         if self.emitter is not None:
             self._tell_left(one)
@@ -655,7 +656,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _tell_left(self, one: Amqp10Session) -> None:
-        """Ask the rules about deliveries of a session that is over of which no outcome was said."""
+        """Report the unsettled deliveries of an ended session to the rules."""
         left: dict[Any, Any] = {}
         waiting: Ledger
         entry: PendingMessage
@@ -736,7 +737,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _block(self, one: Amqp10Session) -> None:
-        """The broker stops a client on a session, as by connection.blocked, or lets it go on."""
+        """The broker stops a client on a session, as connection.blocked does, or resumes it."""
         channel: Channel = one.channel
         session: Session = channel.session
         ts_ns: cython.longlong = self.ts_ns
@@ -772,7 +773,7 @@ class Amqp10Tracker:
             if link.answered == 3 and before != found.handle:
                 del one.links[link.key]
                 link.key = (name, sender, id(link))
-                one.links[link.key] = link  # it goes on, by its handles
+                one.links[link.key] = link  # it continues, by its handles
             else:
                 self._end_link(one, link)  # the new one takes its place
             link = None
@@ -811,7 +812,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
-        """A link of a session; None when there are too many."""
+        """A link of a session; None beyond the limit of links."""
         if self.links >= _MAX_LINKS:
             self.settler.limit_reached("links")
             return None
@@ -1060,7 +1061,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _leave(self, entry: PendingMessage, counted: cython.bint = True) -> None:
-        """A delivery that was not settled is left so; what was said of it counts."""
+        """End a delivery that was not settled; its last outcome counts."""
         settler: Settler = self.settler
         channel: Channel = entry.channel
         said: DeliveryState = delivery_state_of(entry)
@@ -1077,7 +1078,7 @@ class Amqp10Tracker:
 
     @cython.exceptval(-1)
     def _is_sure(self, channel: Channel, losses: cython.int) -> cython.bint:
-        """True if nothing that was said on a channel since it had so many losses is missing."""
+        """True if no frame of a channel is missing since it had `losses` losses."""
         session: Session = channel.session
         return channel.losses == losses and not session.missing and session.server_seen
 
@@ -1144,7 +1145,7 @@ class Amqp10Tracker:
 
     @cython.cfunc
     def _note(self, entry: PendingMessage) -> None:
-        """An outcome is said of a delivery that is not settled by it."""
+        """Keep an outcome that does not settle its delivery."""
         said: DeliveryState = delivery_state_of(entry)
         if said is None:
             said = DeliveryState()
@@ -1152,7 +1153,7 @@ class Amqp10Tracker:
         self._say(entry.channel, said)
 
     def _say(self, channel: Channel, said: DeliveryState) -> cython.int:
-        """An outcome is said of a delivery: 1 if so."""
+        """Keep the outcome of the current performative; returns 1 if it has one."""
         found: Performative = self.found
         if found.state <= RECEIVED:
             return 0
@@ -1219,7 +1220,7 @@ class Amqp10Tracker:
                 said.settled = False
 
     def _decide(self, entry: PendingMessage, said: DeliveryState) -> cython.int:
-        """The last outcome that was said of a delivery is its outcome."""
+        """Settle a delivery with its last outcome."""
         settler: Settler = self.settler
         channel: Channel = entry.channel
         outcome: cython.int = said.outcome
@@ -1293,7 +1294,7 @@ class Amqp10Tracker:
                 messages.consumer_tag.values[row] = link.code
                 if more.told:
                     octets: cython.longlong = more.message_bytes.values[row]
-                    if octets > 0:  # it may not be known
+                    if octets > 0:  # it may be unknown
                         link.bytes += octets
                     if octets > link.largest:
                         link.largest = octets
@@ -1329,7 +1330,7 @@ class Amqp10Tracker:
         return 0
 
     def _note_address(self, entry: PendingMessage, text: str) -> None:
-        """A message says itself where it goes."""
+        """Keep the `to` address of a message, for a link to the anonymous terminus."""
         said: DeliveryState = delivery_state_of(entry)
         if said is None and entry.held and self.emitter is not None:
             said = DeliveryState()
@@ -1419,14 +1420,14 @@ def _drop(known: dict[Any, Any], key: cython.longlong, value: Any) -> cython.int
 
 
 def _keep(known: Any, key: Any, value: Any) -> None:
-    """Remember what may come again; all the others are forgotten where they are many."""
+    """Cache a value; a full cache is emptied first."""
     if len(known) >= _MAX_ALIKE:
         known.clear()
     known[key] = value
 
 
 def _numbers_of(opening: Any) -> Any:
-    """What is kept of an open: numbers, and the name of the host."""
+    """The kept arguments of an open: numbers, and the host name."""
     return {
         name: value
         for name, value in opening.items()
@@ -1440,7 +1441,7 @@ def _with(events: Any, event: Any) -> Any:
 
 
 def _reason(found: Any) -> Any:
-    """The error of a close or end, as `Closeable.close` has it; None without one."""
+    """The error of a close or end, in the form of `Closeable.close`; None without one."""
     if found.condition is None:
         return None
     text = found.condition + (f": {found.description}" if found.description else "")

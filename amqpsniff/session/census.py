@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Counts of what is in a capture, row by row as it is decoded, without giving out a row.
+"""Counts of a capture, row by row as it is decoded, without producing rows.
 
 A `Census` counts the rows of its scope: frames by type and method, messages by method, size and
-second, by exchange and routing key of a virtual host, connections by volume, and errors by what
-they say. What can be many is bounded, and says so when something was forgotten.
+second, by exchange and routing key of a virtual host, connections by volume, and errors by text.
+Every count with many keys is bounded, and reports when keys were forgotten.
 """
 
 from __future__ import annotations
@@ -72,13 +72,12 @@ class CensusLimits(NamedTuple):
     """Bounds on what a census remembers.
 
     Attributes:
-        names: Queues, and kinds of clients, that are counted by name. Routes of messages as well,
-            before they are put among those of all batches.
-        vhosts: Virtual hosts that are told apart: messages of later ones count as those of unknown
-            ones.
-        others: Methods that no dialect knows which are counted by name, of 2^32; later ones are
-            frames alone.
-        errors: Distinct errors kept; reply texts often name what differs each time.
+        names: Queues, and kinds of clients, that are counted by name. Also routes of messages,
+            before they are merged with those of all batches.
+        vhosts: Virtual hosts that are counted separately: messages of later ones count as those of
+            unknown ones.
+        others: Unknown methods that are counted by name, of 2^32; later ones count only as frames.
+        errors: Distinct errors kept; reply texts often contain names that differ each time.
     """
 
     names: int = MAX_NAMES
@@ -94,10 +93,10 @@ class Census:
     Args:
         connections: How many connections to keep, those with the most bytes.
         channel: Count only this channel; None for all.
-        wanted: Called with (connection id, client, server), says whether to count a connection;
+        wanted: Called with (connection id, client, server); returns True to count a connection.
             None for all.
-        span: Called with nothing when the first row comes, gives the first nanosecond that counts
-            and the first after those, None for no bound.
+        span: Called without arguments at the first row; returns the first nanosecond to count and
+            the first after the last, None for no bound.
         limits: Other bounds than the usual ones.
     """
 
@@ -232,7 +231,7 @@ class Census:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _begin(self) -> cython.int:
-        """There are rows: the time that counts is known."""
+        """First rows: the bounds of the counted time can be read now."""
         if not self.begun:
             self.begun = True
             self.from_ns, self.to_ns = self.span() if self.span is not None else (None, None)
@@ -299,7 +298,7 @@ class Census:
         return 0
 
     def _depth(self, frames: FrameRows, row: Any, connection: Any) -> None:
-        """Keep what the broker said last of a queue, as JSON, and when."""
+        """Keep the broker's last declare-ok of a queue, as JSON, and its time."""
         name = frames.vocabularies.queue.text(frames.queue.values[row])
         said = frames.arguments.bytes_of(row)
         if name is None or said is None:
@@ -317,7 +316,7 @@ class Census:
         )
 
     def stop(self, connection: Any, capture: Any, number: Any) -> None:
-        """A flow of AMQP 1.0 stops what a client sends, as connection.blocked does in 0-9-1."""
+        """A flow of AMQP 1.0 stops a client's transfers, as connection.blocked does in 0-9-1."""
         if not self._is_of_others(connection):
             key = ("flow", "server", None, "the broker took its incoming window back", None)
             self._count_error(key, connection, capture, number)
@@ -325,8 +324,8 @@ class Census:
     def consume(self, connection: Any, name: Any, change: Any, waiting: Any, said_ns: Any) -> None:
         """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
 
-        Of each queue there is how many are there, the most at once, and the messages that wait, as
-        the broker said last in a flow, and when; None where it did not.
+        For each queue: consumers now, their maximum, and the waiting messages by the broker's last
+        flow, with its time; None without such a flow.
         """
         if self._is_of_others(connection):
             return
@@ -355,7 +354,7 @@ class Census:
         return 0
 
     def _name_others(self) -> None:
-        """Enter in `others` what was counted by place."""
+        """Move the counts by place to `others`, by name."""
         for name, number in zip(self.other_names, self.other_counts, strict=False):
             if number and (name in self.others or len(self.others) < self.limits.others):
                 self.others[name] = self.others.get(name, 0) + number
@@ -366,7 +365,7 @@ class Census:
     def _tells_error(
         self, frames: FrameRows, row: cython.longlong, method: cython.int
     ) -> cython.bint:
-        """True if a performative has an error, and is not what a client says of a delivery."""
+        """True if a performative has an error, and is not a client's disposition."""
         if not frames.reply_text.has(row):
             return False
         return method != _DISPOSITION or frames.sender.values[row] == 1
@@ -472,7 +471,7 @@ class Census:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _vhost(self, connection: Connection) -> cython.longlong:
-        """The number of a connection's virtual host, which is known before its first message."""
+        """The number of a connection's virtual host, read before its first message."""
         volume: ConnectionCounters = self._volume(connection)
         if volume.vhost < 0:
             session = connection.session
@@ -492,7 +491,7 @@ class Census:
         return number
 
     def _name(self) -> None:
-        """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
+        """Move the counts by the codes of one vocabulary to `routes` and `queues`, by name."""
         flow: RouteCounter
         words, vhosts = self.words, list(self.vhosts)
         mask = (1 << _NAME_BITS) - 1
@@ -526,7 +525,7 @@ class Census:
             heappushpop(self.kept, entry)
 
     def _read_clients(self) -> Any:
-        """Count clients by what they said that they are; of too many kinds some together."""
+        """Count clients by their client properties; kinds beyond the limit count as one."""
         for octets, count in self.said.items():
             properties = read_object(octets).get("client_properties")
             told = properties if isinstance(properties, dict) else {}

@@ -74,8 +74,8 @@ def in_order(numbers: cython.longlong[::1]) -> Any:
 
 
 def folded(sums: cython.longlong[::1], peaks: cython.longlong[::1]) -> Any:
-    """Two steps become one: sums, and how far each rises above where it begins, in half the steps;
-    the rest is zero. Without `peaks` there are none.
+    """Merge every two steps into one: the sums, and the peak of each above its beginning. The
+    second half of the arrays is zero; `peaks` may be empty.
     """
     size: cython.Py_ssize_t = len(sums)
     at: cython.Py_ssize_t
@@ -173,10 +173,10 @@ def add_delays(
 
 @cython.ccall
 def quantile_places(counts: cython.longlong[::1], fractions: Any) -> list[Any]:
-    """The first place, for each fraction, up to which this share of all was counted.
+    """For each fraction, the first place at which the cumulated counts reach this share.
 
-    None without any. Every quantile that is shown is found here; histograms differ in what they
-    count at a place.
+    None if the counts are all 0. All quantiles are computed here; histograms differ in the value of
+    a place.
     """
     number: cython.longlong = 0
     upto: cython.longlong
@@ -238,7 +238,7 @@ class Histogram:
         return self.number, self.total, self.largest if self.number else None
 
     def upto(self, *limits: Any) -> Any:
-        """How many numbers are at most this large, as far as they are told apart."""
+        """Count of the numbers up to each limit, at the resolution of the places."""
         found: list[Any] = []
         place: cython.Py_ssize_t = 0
         count: cython.longlong = 0
@@ -270,7 +270,7 @@ class Histogram:
 class LatencyHistogram:
     """Recent times in little memory, one of these a connection: quantiles are within 9 %.
 
-    What was counted before the last but one `rotate` is forgotten.
+    Each `rotate` forgets the times before the previous `rotate`.
     """
 
     number: cython.longlong
@@ -287,7 +287,7 @@ class LatencyHistogram:
     @cython.ccall
     @cython.exceptval(-1)
     def add(self, time_ns: cython.longlong) -> cython.int:
-        """Count a time; what is below a microsecond counts as one."""
+        """Count a time; microseconds below 16 have a place each."""
         value: cython.longlong = time_ns // 1000
         place: cython.longlong = value
         octave: cython.int = 0
@@ -428,7 +428,7 @@ class Rate:
 
 
 class TopCounts:
-    """Messages and bytes by name, both ways; `forgotten` says that rare names are missing.
+    """Messages and bytes by name, both ways; `forgotten`: rare names are missing.
 
     Counts are [published, bytes of them, delivered, bytes of them, published whose bytes are
     known, delivered whose bytes are].
@@ -464,8 +464,8 @@ NO_COUNTS = (0, 0, 0, 0, 0, 0)
 
 
 def amounts(counts: Any) -> Any:
-    """Of counts in the form of `TopCounts` (published, bytes, delivered, bytes); bytes are None
-    where there are messages and the size of none of them is known."""
+    """(published, bytes, delivered, bytes) of counts in the form of `TopCounts`; bytes are None if
+    there are messages, all of unknown size."""
     published, sent, delivered, received, sized, sized_too = counts
     return (
         published,
@@ -548,7 +548,7 @@ class RouteCounter:
 
 @cython.cclass
 class RouteCounters:
-    """A `RouteCounter` for each of many numbers, of which the same few mostly come again.
+    """A `RouteCounter` for each of many numbers; a few numbers occur most of the time.
 
     `recent` caches the latest counters, each at the place of its number in `recent_numbers`.
     """

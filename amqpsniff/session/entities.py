@@ -117,13 +117,13 @@ message was there."""
 class PendingMessage:
     """A publish, delivery or return, from its method on; `number` is its sequence number or tag.
 
-    `rows` and `row` say where its message's row is, once that was written, and `open_row` whether
-    that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
-    has it; `ended`: it will get no outcome. `outcome`: a code of `OUTCOMES`, -1 for none.
-    `may_return`: it may come back; `route`, where it may or did: exchange and routing key, else
-    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. `losses`: its
-    channel's when it came, of one that may return and of AMQP 1.0. There may be very many: small
-    types, in an order that leaves no gaps, make 136 bytes.
+    `rows` and `row`: the place of its message's row, once written; `open_row`: that row may still
+    change. `wants`: the peer should answer it; `held`: a ledger has it; `ended`: it will get no
+    outcome. `outcome`: a code of `OUTCOMES`, -1 for none. `may_return`: the broker may return it.
+    `route`: exchange and routing key of a publish that may return, or of a return, else None.
+    `mark` and `body_mark` are those of its row, 0 and `NULL` before it is written. `losses`: the
+    channel's losses at its method, for publishes that may return and for AMQP 1.0. There may be
+    very many entries: small types, in an order without gaps, make 136 bytes.
     """
 
     rows: MessageRows
@@ -389,8 +389,8 @@ class Consumer:
 class Closeable:
     """The end of a connection or channel.
 
-    `closed_by` is a name of `SIDES` (of a connection also `fin` or `rst`). `close` is what the
-    first close said: reply code and text, the method that it blames, and whether that was captured.
+    `closed_by` is a name of `SIDES` (for a connection also `fin` or `rst`). `close` has reply code
+    and text of the first close, the method that it blames, and whether that method was captured.
     """
 
     closed_by: Any
@@ -408,7 +408,7 @@ class Closeable:
 
     @property
     def blames(self) -> Any:
-        """True if the method that the first close blames is known, or there is no close."""
+        """True if the first close blames a captured method, or there is no close."""
         return self.close is None or self.close[3]
 
     @property
@@ -419,13 +419,13 @@ class Closeable:
 
 @cython.cclass
 class QueueTimes:
-    """Times that deliveries of a channel were in their queue, where their publish is known.
+    """Queue times of the deliveries of a channel whose publish was found.
 
-    `queued`: their number, `queued_long` of those `WAITED_NS` after it or later, the first of them
-    in packet `long_number` at `long_ns`. `longest`: that with the most time since then, as (packet,
-    time, queue, packet of the publish). `fresh`: how many there were with the last one that did not
-    wait so long, or else with the first: its packet, time and wait. `latest_ns`, `latest_wait_ns`:
-    time and wait of the last one.
+    `queued`: their number; `queued_long`: number of those that waited `WAITED_NS` or longer, the
+    first in packet `long_number` at `long_ns`. `longest`: the delivery with the longest wait, as
+    (packet, time, queue, packet of the publish). `fresh`: their number up to the last delivery with
+    a shorter wait, or up to the first: with its packet, time and wait. `latest_ns`,
+    `latest_wait_ns`: time and wait of the last delivery.
     """
 
     queued: cython.longlong
@@ -472,21 +472,20 @@ class QueueTimes:
 
 @cython.cclass
 class MessageTimes(QueueTimes):
-    """Times and numbers of messages of a channel, which very many channels have none of.
+    """Times and numbers of messages of a channel; channels without messages have none.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and the channel's `acknowledged`
-    count, on a channel from before the capture of lower bounds over `bounds` confirms; `_max` the
-    longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
-    longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
+    count; on a channel from before the capture, sums of lower bounds over `bounds` confirms.
+    `_max`: the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery
+    of the longest. `most_…`: the delivery at which `unsettled` reached its maximum. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
-    `pauses`: how often nothing was acknowledged for `PAUSED_ACKS_NS` while a prefetch count was
-    used up, `pause_ns` in all, the first time since the delivery in packet `pause_number`.
-    `waited_publishes`: publishes made while none was unconfirmed. `repeats`: publishes that came
-    before. `first_logged`: ordinal of its first sighting, negative for none. `first_tag`: the tag
-    of the first delivery, else -1. `maybe_confirmed_to`: the number up to which what waits may have
-    been answered by a method that was cut; `maybe_returned_to`: or have come back.
-    `unknown_confirm_number`: the packet of the last confirm of a publish whose number is not known,
-    else -1.
+    `pauses`: number of times without acknowledgements for `PAUSED_ACKS_NS` while a prefetch count
+    was used up, `pause_ns` in all, the first since the delivery in packet `pause_number`.
+    `waited_publishes`: publishes made while none was unconfirmed. `repeats`: repeated publishes.
+    `first_logged`: ordinal of its first sighting, negative for none. `first_tag`: the tag of the
+    first delivery, else -1. `maybe_confirmed_to`, `maybe_returned_to`: a method that was cut may
+    have answered, or returned, the publishes up to this number. `unknown_confirm_number`: the
+    packet of the last confirm without a known publish, else -1.
     """
 
     confirmed: cython.longlong
@@ -561,28 +560,27 @@ _NO_TIMES = cython.declare(MessageTimes, MessageTimes())
 
 @cython.cclass
 class Channel(Closeable):
-    """One incarnation of a channel; `known` is whether its beginning was seen.
+    """One incarnation of a channel; `known`: its channel.open was captured.
 
     `blamed_packet_number`: the oldest request that waited when the server closed the channel and
     blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered now;
-    `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
-    `uncommitted_start` how many were before them. `recent_consumer`: the consumer of deliveries
-    with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`. `midstream_confirms`:
-    what is known of one that was open before and has publishes, where anybody asks. `last_tag`: the
-    tag of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before frames
-    of the client may be missing, else -1; `publish_before_loss`: the number of the last publish
-    before those of the broker may be; `losses`: how often what waits may have been answered by
-    frames that are missing. `maybe_settled_to`: the tag up to which what waits may have been
-    answered by a method that was cut. `cancelled`: the last consumers that the broker cancelled, by
-    tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`, `deliveries_uncertain`:
-    frames may be missing, or more waited than is remembered, so that the number of those that wait
-    is not known. `missed_tags`: those of deliveries that are missing, as their neighbours show,
-    None for none. `refusals_lost`: the broker may have refused one unseen. `tentative`:
-    acknowledgements that take effect unless the broker refuses them, as tuples (entry, `Answer`),
-    each behind the one that it may refuse: (None, `Answer`). None without any. `broker_discards`: a
-    side has closed it, so the broker discards what the client sends. `unfinished`: the last content
-    that was not whole, as (side, packet, time, bytes of the body captured, its size). `amqp10`: the
-    `Amqp10Session` that it stands for, else None.
+    `numbered`: they were once. `uncommitted`: publishes of transactions that may be returned,
+    `uncommitted_start`: the number of publishes before them. `recent_consumer`: the consumer of
+    deliveries with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`.
+    `midstream_confirms`: confirms of a channel from before the capture, if requested. `last_tag`:
+    the tag of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before a
+    possible loss of the client's frames, else -1; `publish_before_loss`: the number of the last
+    publish before a possible loss of the broker's frames; `losses`: number of possible losses.
+    `maybe_settled_to`: a method that was cut may have settled the deliveries up to this tag.
+    `cancelled`: the last consumers that the broker cancelled, by tag: RabbitMQ 4.3 may deliver to
+    them again. `publishes_uncertain`, `deliveries_uncertain`: the number of waiting entries is
+    unknown, after a possible loss or beyond the limit. `missed_tags`: tags of missing deliveries,
+    by the gaps in the sequence, or None. `refusals_lost`: a refusal of the broker may be missing.
+    `tentative`: acknowledgements that take effect unless the broker refuses them, as tuples (entry,
+    `Answer`), each after the one that it may refuse: (None, `Answer`); or None. `broker_discards`:
+    a side has closed the channel, so the broker discards the client's frames. `unfinished`: the
+    last incomplete content, as (side, packet, time, bytes of the body captured, its size).
+    `amqp10`: the `Amqp10Session` that the channel represents, else None.
     """
 
     number: cython.int
@@ -695,20 +693,20 @@ class Channel(Closeable):
         return _pair(_CHANNEL_CLOSING[self.slot.state_code])
 
     def doubtful_publish(self) -> Any:
-        """The highest number of a publish that may have been answered by what was not captured."""
+        """The highest number of a publish that missing frames may have answered."""
         session: Session = self.session
         if not session.server_seen or session.missing & 1 << SERVER:
             return self.next_number
         return max(self.times.maybe_confirmed_to, self.publish_before_loss)
 
     def doubtful_delivery(self) -> Any:
-        """The highest tag of a delivery that may have been settled by what was not captured."""
+        """The highest tag of a delivery that missing frames may have settled."""
         if self.session.missing & 1 << CLIENT:
             return _MAX_TAG
         return max(self.maybe_settled_to, self.tag_before_loss)
 
     def may_be_committed(self) -> Any:
-        """True if the answer to a commit may be in what was not captured."""
+        """True if the answer to a commit may be in missing frames."""
         session: Session = self.session
         lost = session.missing & 1 << SERVER or self.publish_before_loss >= 0
         return lost or not session.server_seen
@@ -740,13 +738,12 @@ class Channel(Closeable):
 class ChannelSlot:
     """A channel number of a connection: its state, and requests that wait for replies.
 
-    `state_code`: the state. `channel`: the incarnation that is open, None where only replies are
-    wanted. `no_reply_expected`: sides that no longer wait for replies, one bit each. `last_sent`:
-    None where nobody judges. `early_replies`: replies whose requests may come late, see
-    `ReplyMatcher`. `used_since_loss`: the lists of `Session.used_since_loss` that it is
-    in, as one bit a side. `key`: what it is found by, which is no number of a channel where a
-    server of AMQP 1.0 begins a session. `older`: the slot of its connection made before it, or
-    None.
+    `state_code`: the state. `channel`: the open incarnation, None if only replies are requested.
+    `no_reply_expected`: sides that no longer wait for replies, one bit each. `last_sent`: None
+    without findings. `early_replies`: replies whose requests may come late, see `ReplyMatcher`.
+    `used_since_loss`: the lists of `Session.used_since_loss` that have it, one bit a side. `key`:
+    its key in the connection, not a channel number if a server of AMQP 1.0 begins a session.
+    `older`: the slot of its connection made before it, or None.
     """
 
     number: cython.int
@@ -785,11 +782,11 @@ _STEPS = cython.declare(cython.int, 12)  # two numbers for each of `HANDSHAKE`
 
 
 class _Handshake:
-    """Its attributes are a dict that shares its keys with others, which takes half the memory."""
+    """Handshake steps as attributes: a key-sharing dict takes half the memory."""
 
 
 class _Memory:
-    """The same for what is noted of a connection."""
+    """State of rules about a connection, as attributes for the same reason."""
 
 
 def capture_at(first: Any, changes: Any, ts_ns: Any) -> Any:
@@ -802,28 +799,27 @@ def capture_at(first: Any, changes: Any, ts_ns: Any) -> Any:
 
 @cython.cclass
 class Session(Closeable):
-    """A connection as its peers mean it; `number` counts them.
+    """State of an AMQP connection; `number` counts them.
 
-    `capture` is where it begins; `captures`, None where that is the only one, has (ts_ns, capture)
-    of each change.
-    `newest`: the last of its `slot_count` channel slots, which name those before them; `by_key` has
-    them where they are many, else it is None: very many connections have two. `handshake` has the
-    `HandshakeArguments` by method. `has_loss`: frames may be missing, or arguments that say what
-    became of others. `missing`: whose frames may be missing since its last method, as one bit a
-    side. `server_seen`: the server said something. `state_code`: its state. `amqp10`: what
-    `session.amqp10` knows of it, `client` what `session.rules.peers` does. `confirms`, `acks`:
-    `counts.LatencyHistogram` or None. `calls`:
+    `capture`: the capture of its first frame. `captures`: (ts_ns, capture) of each change, or None
+    if there is only one capture. `newest`: the last of its `slot_count` channel slots, each of
+    which refers to the one before; `by_key` has them if they are many, else it is None: most
+    connections have two. `handshake` has the `HandshakeArguments` by method. `has_loss`: frames, or
+    arguments that decide the outcome of other methods, may be missing. `missing`: sides whose
+    frames may be missing since their last method, one bit a side. `server_seen`: a frame of the
+    server was captured. `state_code`: its state. `amqp10`: state of `session.amqp10`, `client`:
+    state of `session.rules.peers`. `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`:
     requests by message that wait for their answers. `last_sent`: of all channels, None before the
-    client's first frame. `frames`: how many there were, where rules are asked. `opening_…_ns`: what
-    that was until the connection was open, -1 before, where rules are asked. `used_since_loss`:
-    channel slots that were used since frames of a side were lost, a list a side; None while none
-    were; `lost_at`: behind which packets that was last, a list of (packet number, ts_ns, how many
-    until then) a side. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest
-    pause. `steps`: time and packet of each step of the handshake, where rules are asked, `NULL`
-    where none was seen. `owed`: who owed what at its end, a sentence; None where that is not known.
-    `routes`: its messages by route, where rules are asked; `traced_…` and `untraced_…`: those with
-    the context of a trace, and without. `bulky`: the last delivery that may have held up others, as
-    (channel, end of it or of what came behind it, until when that counts, size, took_ns), or None.
+    client's first frame. `used_since_loss`: channel slots that were used since frames of a side
+    were lost, a list a side; None before a loss. `lost_at`: the last losses of each side, a list of
+    (packet number, ts_ns, number of losses so far). `last_…_ns`: time of the last frame of a side,
+    `silence_…_ns`: its longest pause. `owed`: each side's debts at its end, a sentence; None if
+    unknown. With findings: `frames`: number of frames; `opening_…_ns`: the longest pause until the
+    connection was open, -1 before; `steps`: time and packet of each step of the handshake, `NULL`
+    for a step that was not captured; `routes`: its messages by route; `traced_…`, `untraced_…`:
+    number of messages with and without a trace context; `bulky`: the last delivery that may have
+    delayed others, as (channel, end of it or of the deliveries after it, end of its effect, size,
+    took_ns), or None.
     """
 
     connection: Any
@@ -963,11 +959,11 @@ class Session(Closeable):
         return found
 
     def step_times(self) -> tuple[int, ...]:
-        """The time of each step of the handshake, `NULL` where that is not known."""
+        """The time of each step of the handshake, `NULL` if unknown."""
         return tuple([self.steps[place] for place in range(0, _STEPS, 2)])
 
     def step(self, place: cython.int) -> Any:
-        """Time and packet of the step at a place of `steps`, None where that is not known."""
+        """Time and packet of the step at an index of `steps`, None if unknown."""
         pair = self.steps[place], self.steps[place + 1]
         return tuple(None if one == NULL else one for one in pair)
 
@@ -1026,7 +1022,7 @@ class Session(Closeable):
         return taken
 
     def note_used(self, slot: ChannelSlot) -> cython.int:
-        """A channel number is used: what is lost from now on may be of it."""
+        """A channel number is used: a later loss may concern it."""
         side: cython.int
         for side in range(2):
             if not slot.used_since_loss & 1 << side:
@@ -1036,9 +1032,9 @@ class Session(Closeable):
 
     @cython.ccall
     def holder(self, tag: cython.longlong, but: Channel | None) -> Channel:
-        """The first channel, `but` that one, where a delivery with a tag is outstanding.
+        """The first other channel (not `but`) with an outstanding delivery of this tag, or None.
 
-        Of the first `_MAX_HOLDERS` channel numbers; None if there is none.
+        Only the first `_MAX_HOLDERS` channel numbers are searched.
         """
         slot: ChannelSlot
         channel: Channel

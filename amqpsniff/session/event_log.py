@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Event log of a reader of some connections, in time order, to be merged with other readers' logs.
 
-Each row says when it was: the packet that brought it about, by time, capture and number, or the end
-of the capture. Rows of all readers in that order are those of one reader of everything. They go
-away `ROWS` at a time; nothing is kept.
+Each row has the packet that caused it, by time, capture and number, or the end of the capture. In
+this order, the rows of all readers are those of one reader of everything. Rows are given away
+`ROWS` at a time; none are kept.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class EventLog:
     """Writes rows.
 
     Args:
-        seed: Of the hashes; the same for all readers whose rows are brought together.
-        give: Called with this object when `most` rows are in its columns, which are then used
-            again.
+        seed: Seed of the hashes; the same for all readers whose rows are merged.
+        give: Called with this object when its columns have `most` rows; the columns are then
+            reused.
         numbers: Names of further columns of integers.
 
-    `captures` are names by index. `over`: there are no more packets. `most` are held at a time,
+    `captures` are names by index. `over`: the capture has ended. `most`: rows held at a time,
     `ROWS` or fewer.
     """
 
@@ -111,7 +111,7 @@ class EventLog:
 
     @cython.ccall
     def finish(self) -> None:
-        """Give away what is there."""
+        """Give away the remaining rows."""
         if self.rows:
             self.give(self)
             self.rows = 0

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Fingerprint of a message: its size and properties as one hash.
 
-A broker hands properties on as they came, with these exceptions, which are undone here: headers
-are in any order, since RabbitMQ 4.3 sorts them by name; those that it adds (`ADDED`) or removes
-(`BCC`) do not count; the address for direct replies is made unique in `reply_to`; a message that
-was dead-lettered loses its `expiration`, and comes under another exchange and routing key. The
-header `x-death` says what they were at first: its last entry.
+A broker delivers properties unchanged, with these exceptions, which are undone here: headers are in
+any order, since RabbitMQ 4.3 sorts them by name; those that it adds (`ADDED`) or removes (`BCC`) do
+not count; the address for direct replies is made unique in `reply_to`; a dead-lettered message
+loses its `expiration`, and has another exchange and routing key. The last entry of the header
+`x-death` has the original ones.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def _end_of_string(
 class Fingerprinter:
     """Computes the hashes of message rows.
 
-    `seed` is that of the hashes: of this process, or one that several agree on.
+    `seed` is that of the hashes: of this process, or shared by several.
 
-    After `of`: `correlation` is the hash of the correlation-id; `died` tells a dead-lettered
-    message, and `exchange` and `routing_key` are the hashes of what it was published with;
-    `streamed` tells one that came from a stream.
+    After `of`: `correlation` is the hash of the correlation-id; `died`: the message was
+    dead-lettered, and `exchange` and `routing_key` are the hashes of the original ones; `streamed`:
+    it came from a stream.
     """
 
     added: cython.bint
@@ -132,7 +132,7 @@ class Fingerprinter:
 
     @cython.exceptval(1)
     def bare(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
-        """The hash of what a broker hands on of a message of AMQP 1.0 (§3.2): its bare sections."""
+        """The hash of the bare message of AMQP 1.0 (§3.2), which a broker delivers unchanged."""
         words: Vocabularies = messages.vocabularies
         h: cython.ulonglong = mixed(
             self._headers(messages.headers, row), messages.body_size.values[row] & _MASK64

@@ -1,8 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Columns of messages that name other messages: where a delivery was published, what a reply is to.
 
-They are made only if links are requested, and hang on the rows they belong to
-(`MessageRows.links`).
+They exist only if links are requested, as an attribute of their rows (`MessageRows.links`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def id_text(number: Any) -> Any:
 
 @cython.cclass
 class LinkColumns(SideColumns):
-    """Links of the rows of one batch of messages; null where there are none."""
+    """Links of the rows of one batch of messages; null without a link."""
 
     connections: Vocabulary
     codes: dict[Any, Any]
@@ -77,7 +76,7 @@ class LinkColumns(SideColumns):
         link_confidence: cython.int,
         delivery_number: cython.longlong,
     ) -> cython.int:
-        """Say where a delivery was published; negative `delivery_number` for one more time."""
+        """Write the publish of a delivery; `delivery_number` is negative for a redelivery."""
         self.published_packet_number.values[row] = number
         self.published_connection_id.values[row] = self._code(connection_id)
         self.published_ns.values[row] = ns
@@ -94,7 +93,7 @@ class LinkColumns(SideColumns):
         ns: cython.longlong,
         reply_late: cython.bint,
     ) -> cython.int:
-        """Say what a message is the reply to."""
+        """Write the request that a message answers."""
         self.request_packet_number.values[row] = number
         self.request_connection_id.values[row] = self._code(connection_id)
         self.request_ns.values[row] = ns

@@ -1,4 +1,4 @@
-"""Flags of the records of which links are made."""
+"""Flags of the records that links are made from."""
 
 PUBLISH, IDENTIFIED, AGAIN, DIED, OWN_QUEUE = 1, 2, 4, 8, 16
 ASKS, DIRECT_REPLY, ROUTED, DIRECT_KEY, ADDRESSED = 32, 64, 128, 256, 512

@@ -169,7 +169,7 @@ class LinkRecorder:
 
     @cython.ccall
     def close(self, session: Session) -> Any:
-        """A connection was closed or reset, or went on after a reset."""
+        """A connection was closed or reset, or had data after a reset."""
         if self.written is not None and session.number in self.asking:
             self.written.close(session.number, closed_at(session), False)
 
@@ -324,7 +324,7 @@ class LinkRecorder:
     def _make_any(
         self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.ulonglong:
-        """Fill in what publishes and deliveries share; gives the hash of size and properties."""
+        """Fill in the common fields; returns the hash of size and properties."""
         one: LinkRecord = self.one
         like: Fingerprinter = self.fingerprinter
         words: Vocabularies = messages.vocabularies
@@ -366,7 +366,7 @@ class LinkRecorder:
         return 0
 
     def _queue(self, messages: MessageRows, row: cython.longlong) -> cython.int:
-        """Fill in what tells the queue of a delivery from others."""
+        """Fill in the identity of a delivery's queue."""
         one: LinkRecord = self.one
         words: Vocabularies = messages.vocabularies
         code: cython.int = messages.queue.values[row]
@@ -401,7 +401,7 @@ class LinkRecorder:
 
     @cython.exceptval(1)
     def _vhost(self, session: Session) -> cython.ulonglong:
-        """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not known."""
+        """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` if unknown."""
         if session is not None and session.connection.is_amqp10:
             state = session.amqp10
             vhost = None if state is None else vhost_to_link(state)

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Records of messages for links, in numbers: `LinkRecord` is one message, `LinkLog` a log of them.
 
-Whoever reads a message fills in its record (`link_recorder`), for the linker of the same process or
-for the log. A linker that is fed the logs of all readers in order does what it would have done with
-one reader of everything. Texts are hashes, the same in all processes.
+The reader of a message fills in its record (`link_recorder`), for the linker of the same process or
+for the log. A linker that is fed the logs of all readers in order makes the same links as with one
+reader of everything. Texts are hashes, the same in all processes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ bodies; 0 for none. A message of 1.0 has no line, and an address for a routing k
 
 @cython.cclass
 class LinkRecord:
-    """A message; used again for the next one.
+    """A message; the object is reused for the next one.
 
-    `session` is the connection that sent or got it, None where that is elsewhere. Once a linker had
-    it: `published` says that its publish is known, `replies` that it is the reply to a request that
-    is known, `found_…` is what is known of them; `delivery_number` is negative for none, times are
-    null where they are not known.
+    `session` is the connection that sent or received it, None if another reader has it. The linker
+    sets `published` if it found the publish, `replies` if it found the request, and their fields;
+    `delivery_number` is negative for none, unknown times are `NULL`.
     """
 
     asks: cython.ulonglong
@@ -86,7 +85,7 @@ class LinkRecord:
         self.clear()
 
     def clear(self) -> cython.int:
-        """Forget what it belongs to."""
+        """Forget its links."""
         self.published = self.replies = self.reply_late = False
         self.published_number = self.request_number = 0
         self.published_id = self.request_id = 0

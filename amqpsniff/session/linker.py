@@ -1,24 +1,24 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The way of messages from connection to connection: a publish, and the deliveries of it.
+"""Links publishes to their deliveries, across connections.
 
-A broker gives a message no name, so a delivery is matched by what it is: virtual host, exchange,
-routing key, size, properties and, where it was computed, the hash of the body (`fingerprint`).
-Publishes that are alike form a line, and each queue hands them on in their order: the next that it
-has not handed on yet is the one. A delivery that says it is not the first (`redelivered`, or
-dead-lettered) is matched with what its queue has handed on before.
+A broker gives a message no identifier, so a delivery is matched by its content: virtual host,
+exchange, routing key, size, properties and, if computed, the hash of the body (`fingerprint`).
+Equal publishes form a line, and each queue delivers them in their order: its next delivery matches
+the first publish that it has not delivered yet. A later delivery of the same message
+(`redelivered`, or dead-lettered) is matched with the publishes that its queue delivered before.
 
-It is `exact` when only one publish can be meant and it has a message id; `likely` when only one of
-those remembered can be meant; `ambiguous` when there were several alike and the order decided, also
-what such a choice left over.
+A link is `exact` if only one publish matches and it has a message id; `likely` if only one of the
+remembered publishes matches; `ambiguous` if several were equal and the order decided, and for the
+publishes that such a choice left over.
 
-A queue that is not known (its consumer began before the capture) is the routing key with the
-default exchange; with others every consumer is taken for one of a queue of its own.
+An unknown queue (its consumer began before the capture) is identified by the routing key with the
+default exchange; with other exchanges every consumer counts as one with its own queue.
 
-Messages of AMQP 1.0 have no exchange and no routing key that stays: they are matched by their
-`identity` (`link_records`), and so are those that go from one protocol to the other. Publishes of
-0-9-1 with a message-id have one too.
+Messages of AMQP 1.0 have no exchange and no stable routing key: they are matched by their
+`identity` (`link_records`), and so are messages that go from one protocol to the other. Publishes
+of 0-9-1 with a message-id have one too.
 
-A linker is given messages one after the other, as `LinkRecord`s, whoever has read them.
+A linker gets messages one after the other, as `LinkRecord`s of any number of readers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ UNKNOWN_VHOST = 0
 
 @cython.cclass
 class Linker:
-    """Links messages; `hits` counts by name what was forgotten because of a limit."""
+    """Links messages; `hits` counts the forgotten entries by name of the limit."""
 
     memory: Any
     unknown: cython.bint
@@ -104,7 +104,7 @@ class Linker:
     @cython.ccall
     @cython.exceptval(-1)
     def link(self, one: LinkRecord) -> cython.int:
-        """Find out what the next message belongs to."""
+        """Link the next message with its publish and its request."""
         one.clear()
         if not self.any_vhost or one.vhost != self.last_vhost:
             self._enter(one.vhost)
@@ -212,7 +212,7 @@ class Linker:
         again: cython.bint,
         died: cython.bint,
     ) -> cython.int:
-        """Say of a delivery where it was published; the publish stands at this place."""
+        """Write the publish of a delivery into its record; `at` is the publish's index."""
         one.published = True
         one.published_number = lines.packet_numbers[at]
         one.published_id = lines.connection_ids[at]
@@ -283,7 +283,7 @@ class Linker:
         return call
 
     def _bring(self, one: LinkRecord, index: PublishIndex, publish: cython.longlong) -> cython.int:
-        """Say what a delivery is the reply to, and learn where the reply to a request will go."""
+        """Write the request that a delivery answers, and keep the reply address of a request."""
         call: RpcRequest = None
         asked: RpcRequest = None
         if publish >= 0:
@@ -314,7 +314,7 @@ class Linker:
         return self._waiting(mixed(h, one.correlation), one.vhost, True)
 
     def _say_reply(self, one: LinkRecord, call: RpcRequest) -> cython.int:
-        """Say of a message what request it answers."""
+        """Write the request that a message answers into its record."""
         one.replies = True
         one.request_number = call.packet_number
         one.request_id = call.connection_id
@@ -348,7 +348,7 @@ _CONNECTION_BITS = cython.declare(cython.int, 40)
 
 @cython.cclass
 class DistributedLinker:
-    """Links what it is fed; `rows` links are in the columns of `FOUND`, until the next `feed`."""
+    """Links the records of `feed`; `rows` links are in the columns of `FOUND` until the next."""
 
     rows: cython.longlong
 
@@ -375,7 +375,7 @@ class DistributedLinker:
 
     @property
     def hits(self) -> Any:
-        """How often each limit was reached."""
+        """Number of times that each limit was reached."""
         return self.linker.hits
 
     @cython.ccall
@@ -457,7 +457,7 @@ class DistributedLinker:
         return 0
 
     def _put(self, task: cython.longlong, message: cython.longlong) -> cython.int:
-        """Write what the message that was linked belongs to."""
+        """Write the links of the current message to the columns."""
         row: cython.longlong = self.rows
         one: LinkRecord = self.one
         self.task.values[row] = task

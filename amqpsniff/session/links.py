@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Links and session windows of AMQP 1.0: who may send how much, and what it did.
+"""Links and session windows of AMQP 1.0: the credit of each sender, and its use.
 
-A link is followed from the first attach to the second detach; one that is attached again is
-another, and the one before goes on by its handles. Credit is the receiver's word: delivery-count
-plus link-credit of its last flow are the limit up to which the sender may count (§2.6.7). What the
-sender counts is known from its attach or a flow of its own; until then credit is unknown. Windows
-of a session limit transfers in the same way (§2.5.6). Numbers are those of RFC 1982, modulo 2^32.
+A link is followed from the first attach to the second detach; a name that is attached again is
+another link, and the former continues by its handles. The receiver grants credit: delivery-count
+plus link-credit of its last flow are the limit of the sender's delivery-count (§2.6.7). The
+sender's own count comes from its attach or from a flow; until then credit is unknown. Windows of a
+session limit transfers in the same way (§2.5.6). Numbers are those of RFC 1982, modulo 2^32.
 
-Time without credit counts only where the sender had something to send: it used up the last credit,
-and sent again as soon as there was more.
+Time without credit counts only if the sender had messages to send: it used up the last credit, and
+sent again as soon as it got more.
 """
 
 from __future__ import annotations
@@ -110,15 +110,15 @@ class Address:
 
 @cython.cclass
 class Allowance:
-    """Room that the other side gave a sender: deliveries of a link, or transfers of a session.
+    """Credit that the other side gave a sender: deliveries of a link, or transfers of a session.
 
-    `used` is how far the sender counted and `limit` how far it may, -1 while that is not known.
-    `least` is the least that was left, `most` the most, `granted` all that was. `waits` counts how
-    often the sender had to wait, `waited_ns` for how long in all, `longest_ns` the longest time and
-    `longest_number` the packet that used up what was left, at `since_ns`. `former`: the limit
-    before the receiver lowered it at `lowered_ns`, -1 for none. `empty_ns`, `empty_number`: when
-    and where nothing was left, while that is so; `refilled_ns`: when there was more again, until
-    it is used.
+    `used` is the sender's count and `limit` its limit, -1 while unknown. `least` and `most` are the
+    minimum and maximum of the remaining credit, `granted` is the sum of all credit. `waits` counts
+    the sender's waits, `waited_ns` is their total time, `longest_ns` the longest, with
+    `longest_number` the packet that used the last credit, at `since_ns`. `former`: the limit
+    before the receiver lowered it at `lowered_ns`, -1 for none. `empty_ns`, `empty_number`: time
+    and packet of the last credit used, while none is left; `refilled_ns`: time of the new credit,
+    until it is used.
     """
 
     used: cython.longlong
@@ -148,7 +148,7 @@ class Allowance:
         self.empty_number = self.longest_number = -1
 
     def begin(self, used: cython.longlong) -> cython.int:
-        """The sender says where its count is."""
+        """Set the sender's count, from its attach or flow."""
         was_known: cython.bint = self.used >= 0
         self.used = used & _MASK
         left: cython.longlong = self.left()
@@ -177,7 +177,7 @@ class Allowance:
     def allow(
         self, limit: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
-        """The receiver says up to where the sender may count."""
+        """Set the limit of the sender's count, from a flow of the receiver."""
         limit &= _MASK
         more: cython.longlong = ahead(limit, self.limit) if self.limit >= 0 else -1
         if self.limit < 0 and self.used >= 0:
@@ -240,7 +240,7 @@ class Allowance:
         return over
 
     def _is_under_way(self, ts_ns: cython.longlong) -> cython.bint:
-        """True if what the limit before the last one allowed may still come."""
+        """True if deliveries that the former limit allowed may still be under way."""
         if self.former < 0:
             return False
         known: cython.bint = ts_ns != NULL and self.lowered_ns != NULL
@@ -249,16 +249,15 @@ class Allowance:
 
 @cython.cclass
 class Link(Consumer):
-    """A link, in the place of a consumer: its name, the side that sends (`sender`), where that is
-    from or to, and its counts.
+    """A link, stored like a consumer: its name, the sending side (`sender`), its source and target,
+    and its counts.
 
-    `handles` are those of client and server, -1 for none; `attached` has a bit for each side while
-    it is attached, `answered` for each that ever was. `refused`: the answer to the attach had no
-    terminus. `limit_bytes`: the largest message that the receiver takes, 0 for any, -1 where it did
-    not say. `weight`: bytes of what is kept of it, `key`: its place among the links of its session.
-    `asked`, `given`: names of filters of the client's attach and the server's. `promised`: credit
-    that was given before the sender said where its count begins, -1 for none. Times are ns, `NULL`
-    for none.
+    `handles` are those of client and server, -1 for none; `attached` has a bit for each side that
+    is attached now, `answered` for each that ever was. `refused`: the answer to the attach had no
+    terminus. `limit_bytes`: the receiver's largest message, 0 for any, -1 if not given. `weight`:
+    bytes of memory that count for it, `key`: its key among the links of its session. `asked`,
+    `given`: names of filters of the client's attach and the server's. `promised`: credit granted
+    before the sender's initial count was captured, -1 for none. Times are ns, `NULL` for none.
     """
 
     sender: cython.int
@@ -349,10 +348,9 @@ class Link(Consumer):
 
     @cython.ccall
     def learn(self, side: cython.int, arguments: dict[Any, Any], texts: Any) -> Any:
-        """Take what one side's attach says; `texts` makes JSON of an object, None where nobody
-        reads more than addresses.
+        """Read one side's attach; `texts` makes JSON of an object, None if only addresses are read.
 
-        Gives the text of an address that the link has from now on; None where it keeps its own.
+        Returns the text of the link's new address; None if it keeps its own.
         """
         self.attached |= 1 << side
         self.answered |= 1 << side
@@ -398,7 +396,7 @@ class Link(Consumer):
         source: dict[Any, Any],
         texts: Any,
     ) -> None:
-        """Take what one side says beside addresses; of filters the answer's are in force."""
+        """Read one side's arguments besides addresses; the filters of the answer are in force."""
         self.durable = _word(terminus, "durable", DURABILITIES) or self.durable
         self.expiry_policy = text_of(terminus, "expiry_policy") or self.expiry_policy
         self.distribution_mode = text_of(source, "distribution_mode") or self.distribution_mode
@@ -469,11 +467,11 @@ class Link(Consumer):
 
 @cython.cclass
 class Windows:
-    """The windows of a session: what each side may still send by the word of the other.
+    """The windows of a session: the transfers that each side may still send.
 
-    `client` is what the server may send to the client, `server` the opposite; `client_size`,
-    `server_size` the incoming windows that were said last, -1 for none. `stopped`: the server took
-    back what the client might still send.
+    `client`: transfers to the client, `server`: to the server; `client_size`, `server_size`: the
+    last incoming windows of each side, -1 for none. `stopped`: the server reduced the client's
+    window to zero although it was open before.
     """
 
     client_size: cython.longlong
@@ -544,7 +542,7 @@ def _object(value: Any) -> dict[Any, Any]:
 
 @cython.cfunc
 def _word(arguments: dict[Any, Any], name: str, words: tuple[str, ...]) -> Any:
-    """The word for a number; None where it is none of them."""
+    """The name of an enumerated value; None if it is not one of `words`."""
     value = arguments.get(name)
     if isinstance(value, str) and value in words:
         return value

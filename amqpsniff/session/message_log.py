@@ -1,13 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Log of messages that readers of other connections may see too.
 
-Whether a message was published before, how long it was in its queue, how often it came again: that
-takes the messages of every connection. A reader of a share of them writes down what
-`recent_publishes` and `rules.requeueing` would have used, in the order in which it happened, and
-`amqpsniff.session.message_replay` goes over what all readers wrote as if it were one.
+Repeated publishes, queue times and redelivery counts depend on the messages of every connection. A
+reader of a partition logs the events that `recent_publishes` and `rules.requeueing` would have
+used, in time order, and `amqpsniff.session.message_replay` replays the merged logs of all readers.
 
-Only messages with a message-id or a correlation-id are written down, those that come again, and
-those that are put back.
+Only these messages are logged: those with a message-id or a correlation-id, redelivered ones, and
+requeued ones.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class MessageLog(EventLog):
 
     @cython.ccall
     def finish(self) -> None:
-        """Give away what is there."""
+        """Give away the remaining rows."""
         EventLog.finish(self)
         self._begin()
 

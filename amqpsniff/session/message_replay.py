@@ -1,10 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Replay of the message logs of several readers, judged as if one had read everything.
 
-`MessageReplay` is fed the sightings of all readers in the order of time, and does with them what
-the tracker does when it reads everything: the same `RecentPublishes`, the same `RequeueHistory`,
-with the same bounds. Beside those it remembers what it counts of open channels, and closed ones
-about which there is something to say.
+`MessageReplay` is fed the sightings of all readers in time order, and treats them as the tracker
+does when it reads everything: the same `RecentPublishes`, the same `RequeueHistory`, with the same
+bounds. It also keeps the counts of open channels, and of closed channels with findings.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ _CHANNEL_BITS = cython.declare(cython.int, 40)
 
 
 class First(NamedTuple):
-    """The first of what one finding says about a channel, and how many there were.
+    """The first case of a finding about a channel, and the number of cases.
 
-    `order` is when it was found; `row` the sighting that it is about; `known` the packet of the
-    first publish, or how many times a message came; `kind` that of the sighting.
+    `order`: its place among all cases; `row`: its sighting; `known`: the packet of the first
+    publish, or the number of times that a message came; `kind`: the kind of the sighting.
     """
 
     order: int
@@ -63,12 +62,11 @@ class First(NamedTuple):
 
 @cython.cclass
 class ReplayedChannel(QueueTimes):
-    """A channel: `repeated` is a `First`, or None; the rest is as of a channel.
+    """A channel: `repeated` is a `First`, or None; other fields are as in `Channel`.
 
-    `poisoned` has by the ordinal of a subject (`ordinal_of`) the `First`, how many there were, and
-    the packet of the last. `loaded` is the sighting that says how busy its consumer was, -1 for
-    none; `fresh_row` and `long_row` are those of the deliveries in `fresh_number` and
-    `long_number`.
+    `poisoned` has by the ordinal of a subject (`ordinal_of`) the `First`, the number of cases, and
+    the packet of the last. `loaded`: the sighting with the load of its consumer, -1 for none;
+    `fresh_row` and `long_row`: sightings of the deliveries in `fresh_number` and `long_number`.
     """
 
     task = cython.declare(cython.longlong, visibility="public")
@@ -100,7 +98,7 @@ class ReplayedChannel(QueueTimes):
 
 @cython.cclass
 class MessageReplay:
-    """Judges sightings; `seen` are the channels that there may be something to say about."""
+    """Judges sightings; `seen` are the channels that may have findings."""
 
     requeues = cython.declare(object, visibility="public")
     order = cython.declare(cython.longlong, visibility="public")
@@ -192,7 +190,7 @@ class MessageReplay:
 
     @cython.cfunc
     def _close(self, task: cython.longlong, channel: cython.longlong) -> cython.int:
-        """A channel is over: forget it, when there is nothing to say about it."""
+        """End of a channel: forget it if it has no findings."""
         key: cython.longlong = (task << _CHANNEL_BITS) | channel
         seen: ReplayedChannel = self.seen.get(key)
         if seen is not None and not seen.telling:
@@ -212,7 +210,7 @@ class MessageReplay:
         ts_ns: cython.longlong,
         number: cython.longlong,
     ) -> cython.int:
-        """A message that came again, or went back."""
+        """A message was redelivered or requeued, or its delivery ended."""
         times: cython.longlong = 0
         key = (task, connection)
         if kind == _COUNTED:
@@ -246,6 +244,6 @@ class MessageReplay:
 
     @cython.cfunc
     def _now(self) -> cython.longlong:
-        """A number that grows with what is found."""
+        """The next number in the order of cases."""
         self.order += 1
         return self.order

@@ -79,8 +79,8 @@ class HandshakeArguments:
 class Request:
     """A request that waits for its reply; `rows` and `row` are its frame's.
 
-    `subject` is what the request's handler keeps for that of the reply. `sure`: it wants
-    one, for its bits were captured.
+    `subject` is a value that the request's handler keeps for the handler of the reply. `sure`: it
+    wants a reply, by its captured bits.
     """
 
     method: cython.int
@@ -113,7 +113,7 @@ def request_of(rows: FrameRows, row: cython.longlong) -> Request:
 @cython.freelist(8)
 @cython.cclass
 class MethodFrame:
-    """A method, for a handler; `side` is who sent it, 0 for the client."""
+    """A method, for a handler; `side` is its sender, 0 for the client."""
 
     name: str
     method: cython.int
@@ -127,7 +127,7 @@ class MethodFrame:
 
     @property
     def arguments_json(self) -> Any:
-        """The arguments as JSON; None when there are none to read."""
+        """The arguments as JSON, or None."""
         return self.rows.arguments.bytes_of(self.row)
 
     @property
@@ -137,7 +137,7 @@ class MethodFrame:
 
     @property
     def whole(self) -> Any:
-        """True if all arguments were captured: what is not there was not sent."""
+        """True if all arguments were captured: an absent one was not sent."""
         return self.flags & CUT == 0
 
     @property

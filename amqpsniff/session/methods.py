@@ -3,9 +3,9 @@
 methods lead to (`state_machine`).
 
 A handler of `ON_CHANNEL` is called with the tracker, the channel, the frame, and the request that
-the method answers (None where it answers none); one of `ON_CONNECTION` with the session in place of
-the channel. What it returns is kept with the request that the method is, for the handler of the
-reply. Methods without a handler change nothing.
+the method answers, or None; one of `ON_CONNECTION` with the session in place of the channel. If the
+method is a request, the returned value is kept for the handler of its reply. Methods without a
+handler change nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OVER = cython.declare(cython.int, CONNECTION.code("over"))
 
 
 def move_connection(session: Session, method: cython.int, side: cython.int) -> cython.bint:
-    """A method moves its connection; who has closed sends no more replies."""
+    """Apply a method to the connection's state; a side that closed expects no more replies."""
     slot: ChannelSlot
     other: cython.int = 1 - side
     session.state_code = _CONNECTION_AFTER[2 * (session.state_code * _METHODS + method) + side]
@@ -69,10 +69,10 @@ def has_closed(session: Session, side: cython.int) -> cython.bint:
 
 
 def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython.int:
-    """A method moves its channel number; what will get no reply does not wait for one.
+    """Apply a method to a channel number's state, and drop requests that will get no reply.
 
-    Nothing but channel.open begins an incarnation, and channel.close-ok is of no other; any other
-    method proves one.
+    Only channel.open begins an incarnation. Any other method, except channel.close-ok, on a closed
+    number proves that one is open.
     """
     other: cython.int = 1 - side
     if method == CHANNEL_OPEN:
@@ -95,7 +95,7 @@ def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython
 
 
 def drop_requests(slot: ChannelSlot, side: cython.int, closes: cython.bint) -> cython.int:
-    """Requests of a side get no reply; those to close only where `closes` says so."""
+    """Drop the requests of a side, which get no reply; close requests only if `closes`."""
     request: Request
     if not slot.requests:
         return 0
@@ -123,7 +123,7 @@ _ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
 
 @cython.cfunc
 def begin_channel(session: Session, slot: ChannelSlot, capture: Any, frame: MethodFrame) -> Channel:
-    """A new incarnation of a channel; `frame` is its channel.open, None when that was not seen."""
+    """A new incarnation of a channel; `frame` is its channel.open, None if it was not captured."""
     slot.incarnations += 1
     known: cython.bint = frame is not None
     channel: Channel = Channel(session, slot, capture, known)
@@ -141,7 +141,7 @@ def begin_channel(session: Session, slot: ChannelSlot, capture: Any, frame: Meth
 def open_channel(
     tracker: Any, session: Session, slot: ChannelSlot, capture: Any, frame: MethodFrame
 ) -> cython.int:
-    """channel.open: what was open on the number ends, what waits for a reply gets none."""
+    """channel.open: end the open incarnation of the number; its waiting requests get no reply."""
     if slot.channel is not None:
         if tracker.emitter is not None:
             tracker.emitter.emit(
@@ -449,7 +449,7 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 
 
 def learn(tracker: Any, session: Session, frame: MethodFrame, request: Request | None) -> None:
-    """Keep what the peers say of themselves and agree on, as JSON."""
+    """Keep the arguments of a handshake method, as JSON."""
     if frame.name not in session.handshake:
         arguments = tracker.remember(frame.name, frame.arguments_json or b"", frame.whole)
         session.take_handshake(frame.name, arguments)
@@ -511,7 +511,7 @@ def _block(tracker: Any, session: Session, frame: MethodFrame, request: Request 
 
 
 def end_block(session: Any, ts_ns: Any) -> Any:
-    """The broker takes publishes again, or the capture shows no more of it."""
+    """End of a block: the broker takes publishes again, or the connection ends."""
     since = session.blocked_since
     session.blocked_since = None
     if session.blocked_ns is not None:
@@ -550,7 +550,7 @@ def _end_channels(tracker: Any, session: Session) -> cython.int:
 
 
 def note_end(tracker: Any, session: Session) -> cython.int:
-    """Who ended a connection, and what each side owed then, before its channels end."""
+    """Note which side ended a connection, and each side's debts, before its channels end."""
     slot: ChannelSlot
     conversation = session.connection.conversation
     if session.closed_by is None:
@@ -578,7 +578,7 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
 
 
 def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> cython.int:
-    """Frames of a side may be missing before a place (packet number, ts_ns), until it is heard."""
+    """Frames of a side may be missing before `place` (packet number, ts_ns)."""
     slot: ChannelSlot
     session.has_loss = True
     if session.lost_at is None:
@@ -597,7 +597,7 @@ def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> c
         channel: Channel = slot.channel
         if channel is None:
             continue
-        channel.declaring = None  # whose name is lost with the request that waited for it
+        channel.declaring = None  # the queue's name is lost with its request
         if side == CLIENT:
             channel.numbering = False
             channel.last_queue = None
@@ -616,7 +616,7 @@ def resume_side(session: Session, side: cython.int) -> cython.int:
 
 
 def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
-    """What waits on a channel may have been answered by frames of a side that are missing."""
+    """Missing frames of a side may have answered the entries that wait on a channel."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
     channel.losses += 1
     if channel.midstream_confirms is not None:

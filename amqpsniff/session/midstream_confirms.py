@@ -1,16 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Times of confirms on a channel that was open before the capture began, as lower bounds.
 
-The numbers of its publishes are unknown. But what is confirmed was published: with `published`
-publishes captured until then, a confirm of tag n says that there were n - `published` before them,
-at least. `before` is the most that any confirm said, so a confirm of tag n answers the captured
-publish n - `before` or an earlier one, and it took at least as long as that. Once nothing was
-unconfirmed for a moment the times are exact.
+The numbers of its publishes are unknown. But every confirmed number was published: with `published`
+publishes captured so far, a confirm of tag n proves at least n - `published` publishes before them.
+`before` is the largest of these differences. So a confirm of tag n answers the captured publish
+n - `before` or an earlier one, and the time since that publish is a lower bound. Once no publish
+was unconfirmed for a moment, the times are exact.
 
-The order of publishes and confirms is that in which they were sent: the reassembler hands on what
-was acknowledged before what acknowledges it. Where the beginning of frames had to be found,
-publishes may come after their confirms; `publish` is told so. After missing frames the count begins
-again.
+Publishes and confirms come in the order in which they were sent: the reassembler delivers
+acknowledged data before the segment that acknowledges it. After a resynchronization publishes may
+come after their confirms (`late` publishes). After missing frames the count begins again.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _HIGHEST = cython.declare(cython.longlong, 1 << 62)
 
 @cython.cclass
 class MidstreamConfirms:
-    """What is known of the confirms of a channel that was open before.
+    """Confirms of a channel that was open before the capture.
 
     `before` publishes were made before the first that was captured, at least; `published` were
     captured; `answered` is the highest number that was confirmed or refused, 0 before there was
@@ -71,7 +70,7 @@ class MidstreamConfirms:
     @cython.ccall
     @cython.exceptval(-1)
     def forget(self) -> cython.int:
-        """Begin again: frames may be missing, so that nothing is known of the numbers."""
+        """Begin again: frames may be missing, so that the numbers are unknown."""
         self.before = self.published = self.answered = self.oldest = 0
         self.missed = False
         return 0

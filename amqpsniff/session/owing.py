@@ -1,8 +1,7 @@
 """Debts of a connection: what each side still had to send.
 
-What the broker owes: replies, confirms, the end of a block, the rest of a delivery. What the
-client owes: replies, acknowledgements, the rest of a publish. After a close nothing but its answer
-is owed.
+The broker's debts: replies, confirms, the end of a block, the rest of a delivery. The client's:
+replies, acknowledgements, the rest of a publish. After a close its answer is the only debt.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ class Debt(NamedTuple):
     """Things of one kind that a side owes.
 
     Attributes:
-        side: Who owes them, `CLIENT` or `SERVER`.
-        kind: What they are in a word.
-        what: They in words, with their number.
-        packet_number: The packet of the oldest: what it answers, or where it began.
-        since_ns: Its time, None if that is not known.
-        full: True if nothing more is sent to the side before.
+        side: The side that owes them, `CLIENT` or `SERVER`.
+        kind: Their kind in one word.
+        what: Their description, with their number.
+        packet_number: The packet of the oldest: the frame to be answered, or its first frame.
+        since_ns: Its time, None if unknown.
+        full: True if the other side sends nothing more before.
     """
 
     side: int
@@ -63,7 +62,7 @@ class Debt(NamedTuple):
 
 
 def debts(session: Any) -> list[Debt] | None:
-    """Debts on a connection, the broker's first; None where the capture cannot tell."""
+    """Debts on a connection, the broker's first; None if the capture does not show them."""
     if not (session.connection.began and session.server_seen) or session.has_loss:
         return None
     if not all(session.connection.conversation.packets):
@@ -75,11 +74,11 @@ def debts(session: Any) -> list[Debt] | None:
 
 
 def stalled(session: Any, now_ns: int) -> Debt | None:
-    """The oldest debt of those that wait too long; None where none is known.
+    """The oldest overdue debt, or None.
 
-    Too long is `HELD_NS` for acknowledgements, as long as the client may be sent more, and
-    `SILENCE_NS` for the rest; a connection that the broker blocks waits at once. Debts from before
-    the capture are not known, nor are any after a loss.
+    A debt is overdue after `HELD_NS` for acknowledgements while the broker may send more, and after
+    `SILENCE_NS` for the rest; a block of the broker is overdue at once. Debts from before the
+    capture are unknown, and so are all after a loss.
     """
     if session.has_loss or not all(session.connection.conversation.packets):
         return None
@@ -112,13 +111,13 @@ def _debts(session: Any, channels: list[Any]) -> list[Debt]:
 
 
 class Silence(NamedTuple):
-    """Time in which nothing but heartbeats was sent on a connection, though a side owed something.
+    """Time in which only heartbeats were sent on a connection, though a side had debts.
 
     Attributes:
         connection_id: The connection.
         packet_number, ts_ns: The packet whose frame ended it, and its time.
         lasted_ns: How long it was.
-        owed: Who owed whom, a sentence.
+        owed: Each side's debts, a sentence.
     """
 
     connection_id: str
@@ -195,7 +194,7 @@ def _channels(session: Any) -> Iterator[Any]:
 
 
 def _is_known(channel: Any) -> bool:
-    """True if the numbers of what waits on a channel are known."""
+    """True if the numbers of waiting publishes and deliveries of a channel are known."""
     return bool(channel.counts_publishes() and channel.counts_deliveries())
 
 
@@ -213,7 +212,7 @@ def _is_answered(said: Any, side: int) -> bool:
 
 
 def _looks(channel: Any) -> int:
-    """What is looked at to tell who owes whom on a channel: consumers, and in AMQP 1.0 links and
+    """Number of objects to visit for the debts of a channel: consumers, and in AMQP 1.0 links and
     deliveries."""
     if channel.amqp10 is None:
         return len(channel.by_tag)
@@ -326,7 +325,7 @@ def _ends_with(entries: Any, number: int | None) -> int:
 
 
 def _allowed(channel: Any) -> int:
-    """Deliveries that a channel may hold; 0 for no limit, or one that is not known."""
+    """Deliveries that a channel may hold; 0 for no limit, or an unknown one."""
     if channel.amqp10 is not None:
         links = [one for one in channel.amqp10.links.values() if one.sender == SERVER]
         left = [one.credit.left() for one in links]

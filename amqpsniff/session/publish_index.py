@@ -46,9 +46,8 @@ def _column(code: Any, size: Any) -> Any:
 class PublishIndex:
     """Lines of equal publishes, first in first out, by their hash; -1 for no publish and no line.
 
-    After `meant`: `candidates` says among how many the publish was chosen, `is_first_hop` whether
-    its queue hands it on for the first time. `hits` counts by name what a limit kept from being
-    remembered.
+    After `meant`: `candidates` is the number of publishes that were equal, `is_first_hop` is True
+    if its queue delivers it for the first time. `hits` counts dropped entries by name of the limit.
     """
 
     memory: Any
@@ -125,9 +124,9 @@ class PublishIndex:
         connection_id: cython.longlong,
         identified: cython.bint,
     ) -> cython.longlong:
-        """Put a publish at the end of its line, and forget what is too old or too much; gives it.
+        """Append a publish to its line, and return it; forget those too old or too many.
 
-        `asks`, the request it makes, and `answers`, the one it is a reply to, stand at its place.
+        `asks` has its own request, and `answers` the request that it answers, at its index.
         """
         while self.oldest < self.next_id and self._is_old(ts_ns):
             self._forget()
@@ -204,7 +203,7 @@ class PublishIndex:
         return 0
 
     def _copy(self, source: Any, target: Any, size: cython.longlong) -> cython.int:
-        """Put what a column has of publishes where it stands in a ring of another size."""
+        """Copy a column of publishes to a ring of another size."""
         for publish in range(self.oldest, self.next_id):
             target[publish % size] = source[publish % self.size]
         return 0

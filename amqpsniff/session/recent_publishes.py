@@ -1,14 +1,13 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The last publishes with an id: to find repeated ones, and the time of deliveries in their queue.
 
-A message is known by the `mark` of its content header (size and properties) and its route. Bodies
-are not compared, so only messages with a message-id or a correlation-id are looked at. The last
-`MAX_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
-found, and nothing is found that is not there: where frames of a broker are missing after a publish,
-it may have been returned or refused in them, and the next one is not taken for a repetition. Where
-frames of a client are, it may have been published again, and a delivery is perhaps of that.
-`amqpsniff.session.link_recorder` finds more, for those who ask for links, at several times the
-cost.
+A message is identified by the `mark` of its content header (size and properties) and its route.
+Bodies are not compared, so only messages with a message-id or a correlation-id are considered. The
+last `MAX_PUBLISHES` are kept, in a ring; for equal marks only the last. Forgotten publishes are not
+found. Missing frames never cause a false match. If frames of a broker are missing after a publish,
+it may have been returned or refused in them, so an equal publish does not count as a repetition. If
+frames of a client are missing, an equal publish may be among them, so a delivery may be of that.
+`amqpsniff.session.link_recorder` finds more if links are requested, at several times the cost.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
 @cython.cclass
 class RecentPublishes:
-    """The publishes with an id that came last; `forgotten` counts those before them.
+    """The latest publishes with an id; `forgotten` counts older ones.
 
-    `since` is when one was published whose deliveries can only be of it, else null. `owners`: its
-    connection, by a number; `lost`: how many publishes came before the last loss of what the broker
-    sent, by connection; `stamps`: how many came before it; `hidden`: how many came before the last
-    loss of what a client sent. `heads` are the last slots by the end of their mark, `before` the
-    slot before each that has the same end; negative for none. Marks are hashes with a secret seed,
-    so nobody can make many that end alike.
+    `since`: the time of a publish that is the only one for its deliveries, else `NULL`. `owners`:
+    the number of its connection; `stamps`: number of publishes before it. `lost`: number of
+    publishes before the last loss of the broker's frames, by connection; `hidden`: the same for the
+    last loss of a client's frames. `heads`: the last slots by the low bits of their mark, `before`:
+    the previous slot with the same bits; negative for none. Marks are hashes with a secret seed, so
+    an attacker cannot cause many collisions.
     """
 
     count: cython.longlong
@@ -92,9 +91,9 @@ class RecentPublishes:
         owner: cython.longlong,
         answered: cython.bint,
     ) -> cython.longlong:
-        """Packet of the publish that a row repeats; or -1, and then it is remembered itself.
+        """Packet of the publish that a row repeats; else -1, and the row's publish is remembered.
 
-        `owner` is a number of the connection; `answered`: the broker was heard on it.
+        `owner`: the number of the connection; `answered`: frames of its broker were captured.
         """
         keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
         named: cython.bint = keyed and messages.message_id.has(row)
@@ -161,7 +160,7 @@ class RecentPublishes:
         return 0
 
     def _may_be_refused(self, slot: cython.longlong) -> cython.bint:
-        """True if what the broker said of a publish may be missing."""
+        """True if the broker's answer to a publish may be missing."""
         if not self.lost:
             return False
         stamp: cython.longlong = self.lost.get(self.owners.values[slot], 0)
@@ -201,7 +200,7 @@ class RecentPublishes:
         return slot
 
     def _unlink(self, slot: cython.longlong) -> cython.bint:
-        """Have a slot found no more; False if it was not."""
+        """Remove a slot from its chain; False if it was not in one."""
         place: cython.longlong = self.marks.values[slot] & _ENDS
         at: cython.longlong = self.heads.values[place]
         if at == slot:
@@ -215,7 +214,7 @@ class RecentPublishes:
 
     @cython.exceptval(-2)
     def _free(self) -> cython.longlong:
-        """The next place of the ring; what was there is forgotten."""
+        """The next slot of the ring; its old publish is forgotten."""
         slot: cython.longlong = self.count % _MAX
         if self.count >= _MAX and self._unlink(slot):
             self.forgotten += 1
@@ -233,7 +232,7 @@ class RecentPublishes:
     @cython.ccall
     @cython.exceptval(-1)
     def forget(self, mark: cython.longlong) -> cython.int:
-        """The broker did not take the publish of this mark: it should come again."""
+        """The broker refused the publish of this mark, so a repetition is expected."""
         slot: cython.longlong = self._find(mark)
         if slot >= 0:
             self._unlink(slot)

@@ -143,16 +143,15 @@ def _losses_before(session: Session, request: Request) -> cython.longlong:
 class ReplyMatcher:
     """Finds the request that a method answers.
 
-    Where framing had to be found, or a hole was waited for, frames come late, behind later ones of
-    the other side: requests behind their replies, and behind the place where those are missing. So
-    the last replies of a channel slot without a request are kept as (method, side, packet number,
-    ts_ns, losses of that side until then), and what came first is told by packets.
+    After a resynchronization, or a wait for a hole, frames come late, after later frames of the
+    other side: requests after their replies, and after a loss of these replies. So the last replies
+    of a channel slot without a request are kept as (method, side, packet number, ts_ns, losses of
+    that side so far), and packet numbers decide the order.
 
     Args:
-        limits: How much is remembered.
-        settler: Counts what was not remembered because of a limit; has the part of the traffic that
-            is counted.
-        measures: Times of replies are kept: a `counts.Histogram` for each request by name.
+        limits: Bounds on what is remembered.
+        settler: Counts the entries dropped because of a limit; has the scope of the census.
+        measures: Keep times of replies: a `counts.Histogram` for each request by name.
     """
 
     most: cython.longlong
@@ -181,7 +180,7 @@ class ReplyMatcher:
         if slot.early_replies and self._came(session, slot, request, before):
             return 0
         if before < _losses(session, 1 - side):
-            return 0  # its reply may be among what is missing
+            return 0  # its reply may be missing
         if (slot.no_reply_expected | session.no_reply_expected) & (1 << side) and not _CLOSES[
             method
         ]:

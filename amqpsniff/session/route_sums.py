@@ -40,8 +40,8 @@ _MAX_SUMS = cython.declare(cython.longlong, 4 * MAX_NAMES)
 class RouteSums:
     """Messages and bytes by client, exchange, and routing key (published) or queue (delivered).
 
-    Of very many names the rarer ones are forgotten, as `TopCounts` does, and counted without a
-    name; `forgotten` says that some were not even counted.
+    With very many names the rarer ones are forgotten, as in `TopCounts`, and counted without a
+    name; `forgotten`: some messages were not counted at all.
     """
 
     numbers: dict[Any, Any]
@@ -169,9 +169,9 @@ def _total(counted: RouteCounter) -> cython.longlong:
 
 @cython.ccall
 def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list[Any]:
-    """Rows of frames with methods that have a 1 in `methods`, or a 2 and were answered or need no
-    answer, as dicts with columns that a topology needs; `connections` has (id, client, server) by
-    the code of a connection. A method with a 3 is given once where it is said again and again.
+    """Rows of frames as dicts with the columns that a topology needs. `methods` selects them by
+    method: 1 for all, 2 for those that were answered or need no answer, 3 for all without
+    successive repetitions. `connections` has (id, client, server) by the code of a connection.
     """
     kind: cython.int
     last: cython.longlong = -1

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Messages of a connection by their routes: what was published with an exchange and a routing key,
-what each consumer got of it, and when.
+"""Messages of a connection by route: publishes by exchange and routing key, the deliveries of each
+consumer by route, and their times.
 
-Names have codes that hold for one batch of rows. A message on the route of the one before it costs
-a comparison, another one two names and a look into a dictionary.
+Names have codes that hold for one batch of rows. A message on the same route as the one before
+costs a comparison, any other message two names and a dictionary look-up.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _STEP_BITS = cython.declare(cython.int, 20)  # of a time in ns: the first steps 
 class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
-    `has_steps`: how they came is kept, see `steps`. `roles`: what its messages are to frameworks,
-    see `packs.catalogue.ROLES`. `mandatory`: the publisher learns what was not routed, of one
-    message at least. `told`: what a rule says of its connection, when that is over.
+    `has_steps`: arrivals over time are kept, see `steps`. `roles`: roles of its messages in
+    frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least one publish was mandatory.
+    `told`: a rule's report about the connection, for its end.
     """
 
     count: cython.longlong
@@ -242,7 +242,7 @@ class Routes:
     def _come_to(
         self, tag: cython.longlong, channel: cython.longlong, incarnation: cython.longlong
     ) -> cython.int:
-        """Another consumer gets what comes now."""
+        """Switch to another consumer for the following deliveries."""
         self.delivered_tag, self.delivered_channel = tag, channel
         self.delivered_incarnation = incarnation
         self.delivered_exchange = -1
@@ -252,7 +252,7 @@ class Routes:
 
     @cython.cfunc
     def _deliveries(self, exchange: cython.longlong, key: cython.longlong) -> Route:
-        """The route of codes, of what the consumer gets; None where there are too many."""
+        """The route of these codes in the consumer's deliveries; None beyond the limit."""
         known: cython.longlong = self.count - len(self.published)
         route: Route = self._known(self.consumer_routes, exchange, key, known)
         if route is not None and route.count == 0:

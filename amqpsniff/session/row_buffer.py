@@ -1,7 +1,7 @@
-"""Batches of rows that wait until nothing about them can change, in little memory and not for ever.
+"""Batches of rows that wait until they are final, in little memory and within limits.
 
-Few columns of a row change later. The others of a batch are packed while batches are many: a column
-that has one value, or none, in all rows takes no more than that. Most columns have one.
+Few columns of a row change later. The others are packed if many batches wait: a column with one
+value, or null, in all rows is stored as that value. Most columns are such.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHANGING: Final = frozenset(
 
 
 class RowBuffer:
-    """Batches in their order; `rows` counts those that are requested, `octets` what they hold."""
+    """Batches in their order; `rows` counts the requested rows, `octets` the bytes in them."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -85,7 +85,7 @@ def _bytes(batch: Batch) -> int:
 
 
 class _Packed:
-    """Rows whose columns are packed, but those that change."""
+    """Rows with packed columns, except the columns that may change."""
 
     def __init__(self, rows: Any) -> None:
         self._columns: list[tuple[Any, Any]] = []
@@ -153,7 +153,7 @@ def _same(octets: bytes, width: int) -> bytes:
 
 
 def _repeated(octets: bytes, length: int) -> bytes:
-    """So many bytes, of which one number or all are given."""
+    """`length` bytes, from all of them or from one repeated number."""
     if len(octets) == length:
         return octets
     if octets == octets[:1] * len(octets):

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Times in rows of frames and messages, sorted by what they are times of.
+"""Times in rows of frames and messages, grouped by method or outcome.
 
 Columns are buffers of numbers: those of the decoder, or of an Arrow array. A time that is null is
 `NULL` there, and its row is left out; a code that is null is negative.

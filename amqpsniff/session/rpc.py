@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Requests and their replies: a publish with `reply_to`, and what is published there.
+"""Requests and their replies: a publish with `reply_to`, and the publish to that address.
 
 A request waits under its address and correlation id. A reply goes through the default exchange
-with the address as its routing key; an address of the form `exchange/key` is looked for as well.
-With direct replies the address is known when the request was delivered, for the broker makes it
-then; before that, and where the server's connection was not captured, the request waits under its
-own channel, which is where such a reply must be delivered. Several requests under the same address
-and correlation id (or without one) are answered in their order.
+with the address as its routing key; an address of the form `exchange/key` is also recognized. For
+direct replies the broker makes the address when it delivers the request. Before that, and if the
+server's connection was not captured, the request waits under its own channel, where such a reply
+must be delivered. Several requests with the same address and correlation id (or without one) are
+answered in their order.
 """
 
 from __future__ import annotations

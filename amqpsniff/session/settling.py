@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Outcomes of messages: confirms, returns and acknowledgements find the entries they refer to.
 
-An entry's outcome is written into its message's row, at once or when the row is there. A row that
-may still change counts in its rows' `pending`, so that whoever gives rows out can wait for them.
+An entry's outcome is written into its message's row, at once or when the row exists. A row that
+may still change counts in its rows' `pending`, so that batches wait for it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ that ended soon."""
 @cython.freelist(16)
 @cython.cclass
 class Answer:
-    """What became of messages, by a method in packet `number`: of the one with the `tag`, or of all
-    up to it with `multiple`. `outcome` is a code of `OUTCOMES`, -1 where it may be another's.
+    """The outcome that a method in packet `number` gives to the message with the `tag`, or to all
+    up to it with `multiple`. `outcome` is a code of `OUTCOMES`, -1 if it may belong to another.
     """
 
     tag: cython.longlong
@@ -96,18 +96,18 @@ _UNSURE = cython.declare(Answer, answer_of(_UNKNOWN, -1, NULL))
 @cython.final
 @cython.cclass
 class Settler:
-    """Outcomes of messages: finds those that a confirm, return or acknowledgement is about.
+    """Finds the messages that a confirm, return or acknowledgement refers to, and their outcomes.
 
-    `hits` counts, by name of the limit, what was not remembered because of one. `ended` counts
-    messages by outcome, `histograms` their times, where there is a `census`, and `bounds` those to
-    confirms of channels from before the capture, which are lower bounds; `recent_latencies` of a
-    live census has the latest times. `scope`: the census whose part of the traffic is counted, None
-    for all. `estimates`: somebody asks for such bounds; `more_places` counts what they need.
+    `hits` counts, by name of the limit, the entries dropped because of one. With a `census`,
+    `ended` counts messages by outcome, `histograms` has their times, and `bounds` the lower bounds
+    of confirm times on channels from before the capture; `recent_latencies` of a live census has
+    the latest times. `scope`: the census whose part of the traffic is counted, None for all.
+    `estimates`: such bounds are requested; `more_places` counts the places that they need.
 
     Args:
-        limits: How much is remembered.
-        emitter: Is told of what rules want to know; None without rules.
-        census: Counts what happens; None without one.
+        limits: Bounds on what is remembered.
+        emitter: Gets the events of the rules; None without rules.
+        census: Counts outcomes and times; None without one.
     """
 
     unanswered: Any
@@ -200,7 +200,7 @@ class Settler:
         return 0
 
     def leave(self, entry: PendingMessage, outcome: cython.int) -> cython.int:
-        """An entry will not be settled: `outcome` says so, -1 for null."""
+        """End an entry that will not be settled, with this `outcome`, -1 for null."""
         if entry.outcome >= 0 or entry.ended:
             return 0
         entry.ended = True
@@ -300,7 +300,7 @@ class Settler:
         return 0
 
     def _wait(self, channel: Channel, entry: PendingMessage) -> cython.int:
-        """A delivery came when there was none to settle: count how long the consumer waited."""
+        """A delivery came while none was unsettled: count how long the consumer had waited."""
         if entry.ts_ns == NULL:
             return 0
         wait: cython.longlong = entry.ts_ns - channel.times.last_ack_ns
@@ -396,7 +396,7 @@ class Settler:
         return 0
 
     def confirm_one(self, channel: Channel, entry: PendingMessage, answer: Answer) -> cython.int:
-        """A publish is confirmed or rejected, or nobody knows which."""
+        """A publish is confirmed or rejected, or its outcome is unknown."""
         self.outstanding -= 1
         if entry.outcome >= 0:
             return 0
@@ -420,7 +420,7 @@ class Settler:
         return self.settle(entry, answer)
 
     def confirm_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
-        """The broker's ack or nack, of which not all was captured."""
+        """An ack or nack of the broker that was captured only in part."""
         last: cython.longlong = channel.next_number - 1
         channel.session.has_loss = True
         if not channel.numbering:
@@ -432,10 +432,10 @@ class Settler:
     def acknowledge(self, channel: Channel, answer: Answer, until: cython.longlong) -> cython.int:
         """A client's ack, nack or reject; `until` as of `confirm`.
 
-        A broker that does not know the tag refuses it and closes the channel: RabbitMQ does so
-        before it settles anything, whatever `multiple` says, and discards what comes after it (seen
-        with 3.10 and 4.3). What others do is seen by whether they close the channel. So what may be
-        refused, and what follows it, is tentative until then.
+        A broker that does not know the tag refuses it and closes the channel. RabbitMQ does so
+        before it settles anything, also with `multiple`, and discards later frames (measured with
+        3.10 and 4.3). For other brokers the closing of the channel shows the refusal. So an
+        acknowledgement that may be refused, and all after it, are tentative until then.
         """
         entry: PendingMessage
         tag: cython.longlong = answer.tag
@@ -592,8 +592,8 @@ class Settler:
     @cython.ccall
     @cython.exceptval(-1)
     def give_up_tentative(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
-        """Nothing will show what the broker refused: what is tentative at a time has no outcome,
-        except acknowledgements of deliveries from before the capture.
+        """No later frame can show a refusal: entries that are tentative at this time get no
+        outcome, except for deliveries from before the capture.
         """
         entry: PendingMessage
         answer: Answer
@@ -619,7 +619,7 @@ class Settler:
     @cython.ccall
     @cython.exceptval(-1)
     def acknowledge_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
-        """A client's ack, nack, reject or recover, of which not all was captured."""
+        """An ack, nack, reject or recover of a client that was captured only in part."""
         channel.session.has_loss = True
         last: cython.longlong = max(channel.last_tag, channel.deliveries.last)
         channel.maybe_settled_to = max(channel.maybe_settled_to, tag if tag > 0 else last)
@@ -695,7 +695,7 @@ class Settler:
         number: cython.longlong,
         ts_ns: cython.longlong,
     ) -> cython.int:
-        """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
+        """Requeue the outstanding deliveries up to a tag, all for -1."""
         answer: Answer = answer_of(REQUEUED, number, ts_ns)
         for entry in channel.deliveries.pop_until(until):
             sure: cython.bint = entry.number > channel.tag_before_loss
@@ -707,7 +707,7 @@ class Settler:
     def commit(
         self, channel: Channel, noted: list[Any], number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
-        """What was noted in a transaction takes effect."""
+        """Apply the acknowledgements noted in a transaction."""
         for entry, outcome in noted:
             self._take_effect(channel, entry, answer_of(outcome, number, ts_ns))
         return 0
@@ -715,7 +715,7 @@ class Settler:
     @cython.ccall
     @cython.exceptval(-1)
     def roll_back(self, channel: Channel) -> cython.int:
-        """What was noted since the last commit can be settled again."""
+        """Undo the acknowledgements noted since the last commit."""
         for entry, _ in channel.noted:
             self._put_back(channel, entry)
         channel.noted = []
@@ -793,9 +793,9 @@ class Settler:
     @cython.ccall
     @cython.exceptval(-1)
     def finish(self, channel: Channel) -> cython.int:
-        """A channel incarnation is over: what is open stays open.
+        """End of a channel incarnation: open entries stay open.
 
-        That nothing answered is said only where the answer would have been captured.
+        A publish is `unconfirmed` only if its confirm would have been captured.
         """
         entry: PendingMessage
         doubt: cython.longlong = channel.doubtful_publish()
@@ -840,8 +840,8 @@ class Settler:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _take_missed(channel: Channel, tag: cython.longlong, multiple: cython.bint) -> cython.bint:
-    """Whether a delivery with this tag is missing and was not settled; it is now, with `multiple`
-    all before it, too, all for tag 0.
+    """True if the delivery with this tag is missing and unsettled. It becomes settled; with
+    `multiple` so do all before it, or all for tag 0.
     """
     tags: list[Any] = channel.missed_tags
     if multiple and tag == 0:
@@ -890,7 +890,7 @@ def _add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
 @cython.cfunc
 @cython.exceptval(-1)
 def _tell_apart(entry: PendingMessage) -> cython.int:
-    """A publish that may come back has its row; its mark tells it from others of its route."""
+    """A returnable publish has its row: index it by its mark, unless it is alone on its route."""
     channel: Channel = entry.channel
     if type(channel.awaiting_return.get(entry.route)) is not PendingMessage:
         _index_by_mark(entry)
@@ -911,10 +911,10 @@ def _index_by_mark(entry: PendingMessage) -> cython.int:
 
 @cython.cfunc
 def _find_returned(returned: PendingMessage) -> list[Any]:
-    """The publishes that a return may mean, as a list: the only one, or the oldest of several
-    that are the same in all. Others that may differ are as many candidates; so are all that are
-    the same where the oldest may have been answered by what is missing, or by a confirm that may be
-    of any of them.
+    """The publishes that a return may refer to: the only match, or the oldest of equal publishes.
+
+    All of them are candidates if they may differ, if the oldest may have been answered in missing
+    frames, or if a confirm without a known number may refer to any of them.
     """
     found: list[Any]
     entry: PendingMessage
@@ -947,7 +947,7 @@ def _find_returned(returned: PendingMessage) -> list[Any]:
 
 @cython.cfunc
 def _maybe_confirmed(entry: PendingMessage) -> cython.bint:
-    """True if a confirm may be of a publish, for its number is not known."""
+    """True if a confirm may refer to a publish, because the publish has no known number."""
     last: cython.longlong = entry.channel.times.unknown_confirm_number
     return entry.number < 0 and entry.packet_number < last
 
@@ -1017,7 +1017,7 @@ def _trim(lists: dict[Any, Any], key: Any) -> cython.longlong:
 
 @cython.cfunc
 def _drop_answered(entries: Any) -> cython.longlong:
-    """Take what is answered from the head of a deque of entries; gives their number."""
+    """Remove answered entries from the head of a deque; returns their number."""
     dropped: cython.longlong = 0
     while entries and not cython.cast(PendingMessage, entries[0]).may_return:
         entries.popleft()

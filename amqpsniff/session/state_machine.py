@@ -1,14 +1,15 @@
-"""The states of connections and channels, as tables: which method of which side leads where.
+"""The state machines of connections and channels, as tables of transitions.
 
-A row is one legal step. A tracker only watches, so what is not in a table never stops it: such a
-method leads to where the first row that has it leads, whatever the state was: it *proves* that
-state. But nothing leads out of a close except what answers it, and nothing answers a close that was
-not seen; and the first mode of a channel stays. A method that no row has changes no state.
+A row is one legal step. A tracker only watches, so a method without a row for the current state
+does not stop it: the method leads to the state after its first row, because it *proves* that state.
+There are three exceptions: only the answer to a close leads out of a close, a close-ok without a
+captured close changes nothing, and the first mode of a channel stays. A method without any row
+changes no state.
 
-`CONNECTION`: from the protocol header to the last close-ok. `BLOCKING`: whether the broker takes
+`CONNECTION`: from the protocol header to the last close-ok. `BLOCKING`: whether the broker accepts
 publishes on a connection. `CHANNEL`: one channel number. `MODE`: how publishes of a channel
-incarnation are answered, like the column `mode`, where `plain` is null; of a select that
-was not captured the select-ok tells.
+incarnation are answered, as in the column `mode`, where `plain` is null; a select-ok also proves
+its select.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ class Machine:
     """A table of transitions that can be looked up.
 
     Args:
-        name: What has these states.
-        table: One transition a line: state, side, method, state after it. Several states that a
-            method leads from stand with `|` between them.
-        closed: States that nothing but their own rows leaves.
+        name: The object that has these states.
+        table: One transition a line: state, side, method, state after it. Several states before a
+            method are separated by `|`.
+        closed: States that only their own rows leave.
 
     Attributes:
-        start: The state before anything; that of the first row.
-        states: All of them by code, a byte: `start` is the first, `UNKNOWN` the last.
-        closing: By code, who has closed, as one bit a side.
-        after: The codes of the states after each method, the same one where it changes nothing; see
+        start: The initial state; that of the first row.
+        states: All states by code, a byte: `start` is the first, `UNKNOWN` the last.
+        closing: By code, the sides that have closed, one bit a side.
+        after: The codes of the states after each method, the same if it changes nothing; see
             `place`.
-        allowed: In the same places 1 where the side may send the method, as far as the table goes.
+        allowed: By the same index, 1 if the table allows the side to send the method.
     """
 
     def __init__(self, name: str, table: str, closed: Iterable[str] = ()) -> None:

@@ -57,7 +57,7 @@ CHANNEL_COLUMNS = (
 
 
 class Rows:
-    """Rows of a table that nobody changes any more, as tuples: mappings one by one, or columns."""
+    """Final rows of a table, stored as tuples and read as mappings or as columns."""
 
     def __init__(self, names: Any, rows: Any) -> None:
         self._names = names
@@ -114,7 +114,7 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
 
 
 def _confirmed(channel: Channel, counted: cython.bint) -> Any:
-    """Publishes that are known to be confirmed; None if a late beginning may hide all of them."""
+    """Number of confirmed publishes; None if a late beginning may hide all of them."""
     hidden = channel.published and not counted and not channel.known and channel.amqp10 is None
     return channel.times.confirmed or (None if hidden else 0)
 
@@ -194,7 +194,7 @@ def connection_row(session: Session) -> Row:
 
 
 def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
-    """Values of `CONNECTION_COLUMNS`; `packs` say of which framework the client is."""
+    """Values of `CONNECTION_COLUMNS`; `packs` identify the framework of the client."""
     connection: Connection = session.connection
     conversation = connection.conversation
     tls = conversation.tls

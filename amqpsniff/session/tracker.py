@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Follows the decoder's rows in their order and fills in what became of them.
+"""Follows the decoder's rows in their order and fills in replies and outcomes.
 
 Methods that come with every message are handled here, all others in `methods`; `state_machine` has
 the states. A message's row is written when its content ends, its method's frame long before: the
-decoder numbers contents, and what is known of each of them is kept under that number. Where
-findings are wanted, an `Emitter` of `rules.emitter` sees all of it and asks the rules; with
-`message_log`, what takes the messages of all connections is written down there and not judged.
-State from before the capture is unknown and stays so; a loss makes unknown what it may have hidden.
+decoder numbers contents, and the state of each open one is kept under that number. If findings are
+enabled, an `Emitter` of `rules.emitter` gets every event and calls the rules; with `message_log`,
+events of rules that need the messages of all connections are logged there instead. State from
+before the capture is unknown and stays so; a loss makes unknown the state it may have changed.
 """
 
 from __future__ import annotations
@@ -137,15 +137,15 @@ class Tracker:
     """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
     when the capture is over.
 
-    `unmeasured` counts publishes of channels that are over of which no time to a confirm is known:
-    the channel is from before the capture, or what the client sent before is missing.
+    `unmeasured` counts publishes without an exact confirm time, of ended channels: the channel is
+    from before the capture, or earlier frames of the client are missing.
 
     Args:
-        plan: The plan of the run; of frames alone only replies are found.
-        log: Collects what the rules find.
+        plan: The plan of the run; for `frames` alone only replies are found.
+        log: Collects the findings of the rules.
         moments: The decoder's `Moments`, or None.
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
-        packs: The packs that say of which framework a client is; None not to ask.
+        packs: The packs that identify the framework of a client; None if it is not needed.
     """
 
     log: FindingLog
@@ -306,8 +306,8 @@ class Tracker:
         message: cython.longlong,
         losses: list[Any],
     ) -> cython.longlong:
-        """Follow the frames from `first` to before `last`, and what is to be seen between them;
-        gives the next message.
+        """Follow the frames from `first` to before `last`, with the message rows and losses between
+        them; returns the next message.
         """
         frames: FrameRows = self.frames
         row: cython.longlong
@@ -360,7 +360,7 @@ class Tracker:
         return session.note_capture(frames.ts_ns.values[row], self.capture_of(row))
 
     def _end_silence(self, row: cython.longlong) -> cython.int:
-        """Tell the silence that a frame ends."""
+        """Report the silence that a frame ends."""
         frames: FrameRows = self.frames
         connection: Connection = self.peers[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
@@ -433,7 +433,7 @@ class Tracker:
         kind: cython.int,
         side: cython.int,
     ) -> Any:
-        """A method in its place; gives what the row of its message needs, None for nothing."""
+        """Follow a method; returns the state that its message's row needs, None if none."""
         frames: FrameRows = self.frames
         method: cython.int = frames.method.values[row]
         if kind == OTHER:
@@ -465,7 +465,7 @@ class Tracker:
 
     @cython.cfunc
     def _slot(self, session: Session, number: cython.int) -> ChannelSlot:
-        """The channel slot of a channel number; None when there are too many."""
+        """The channel slot of a channel number; None beyond the limit."""
         slot: ChannelSlot = session.slot(number)
         if slot is None:
             if self.slots >= self.max_slots:
@@ -607,7 +607,7 @@ class Tracker:
         return 0
 
     def _lose_refusals(self, session: Session) -> cython.int:
-        """Frames of the broker may be missing, among them what it refused."""
+        """Frames of the broker may be missing, among them refusals of acknowledgements."""
         slot: ChannelSlot
         for slot in session.slots():
             if slot.channel is not None and slot.channel.tentative is not None:
@@ -617,7 +617,7 @@ class Tracker:
     @cython.ccall
     @cython.exceptval(-1)
     def end(self, connection: Connection) -> cython.int:
-        """A connection is over, or the capture is: what is open stays as it is."""
+        """End of a connection, or of the capture: open entries stay as they are."""
         session: Session = connection.session or self._begin(connection)
         self.ending = session
         if self.emitter is not None:
@@ -916,10 +916,10 @@ class Tracker:
         return 0
 
     def answered_to(self, there: Any, row: Any, number: Any, ts_ns: Any) -> Any:
-        """The number up to which a method in packet `number` answers what waits `there`; -1 for all
-        of it, None for nothing: when one comes late, what was sent after it is there already.
+        """The highest number of the entries in `there` that a method in packet `number` can answer;
+        -1 for all, None for no entry. A late method cannot answer entries sent after it.
 
-        Each capture counts its packets, so what has an earlier time came before it as well.
+        Each capture counts its packets, so an entry with an earlier time also came before.
         """
         if self.late_row != row:
             return -1
@@ -943,7 +943,7 @@ class Tracker:
 
     @cython.ccall
     def remember(self, name: str, octets: bytes, whole: cython.bint) -> HandshakeArguments:
-        """The arguments of a method of a handshake; connections that say the same share them."""
+        """The arguments of a handshake method; connections with equal arguments share them."""
         latest: list[Any] = self.handshakes.setdefault(name, [])
         known: HandshakeArguments
         for known in latest:
@@ -978,7 +978,7 @@ class Tracker:
         return 0
 
     def on_message_row(self, messages: MessageRows, row: cython.longlong) -> cython.int:
-        """A message's row is there: see what became of it, and what it belongs to."""
+        """A message's row was written: attach its method's state, and link it."""
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
         if self.link_recorder is not None:
@@ -990,7 +990,7 @@ class Tracker:
         return 0
 
     def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
-        """A message's row is there: give it what its method told."""
+        """A message's row was written: attach the state kept since its method."""
         if messages.deliveries is not None and messages.method.values[row] >= SEND:
             return self.amqp10.attach(messages, row)
         ordinal: cython.longlong = messages.ordinal.values[row] - self.first_open_content
@@ -1039,7 +1039,7 @@ class Tracker:
         row: cython.longlong,
         size: cython.longlong,
     ) -> cython.int:
-        """Count a message's bytes; `size`: as its header says."""
+        """Count a message's bytes; `size` is the body size of its header."""
         publish: cython.bint = entry is None or entry.kind == PUBLISH
         sent: cython.longlong = messages.sent(row)
         times: MessageTimes = channel.own_times()
@@ -1078,7 +1078,7 @@ class Tracker:
     def _name_queue(
         self, messages: MessageRows, row: cython.longlong, consumer: Consumer
     ) -> cython.int:
-        """Give a delivery the queue of its consumer, where that is known."""
+        """Give a delivery the queue of its consumer, if known."""
         if consumer.queue is None:
             return 0
         words: Vocabularies = messages.vocabularies
@@ -1108,11 +1108,11 @@ class Tracker:
         self.open_contents.clear()
         return 0
 
-    # logs of what others judge, and their time
+    # event logs for merging, and their time
 
     @cython.ccall
     def dated_log(self, session: Session) -> MessageLog:
-        """The log of what concerns several connections, set to the current time, or None."""
+        """The message log, set to the current time, or None."""
         if self.message_log is not None:
             self.set_time(self.message_log, session.connection)
         return self.message_log
@@ -1131,7 +1131,7 @@ class Tracker:
 
     @cython.ccall
     def now(self) -> tuple[Any, ...]:
-        """The packet that brought about what is seen now (see `amqpsniff.decode.moments`).
+        """The packet that caused the current event (see `amqpsniff.decode.moments`).
 
         None if order is not requested, and at the end of the capture.
         """
@@ -1159,16 +1159,16 @@ class Tracker:
             self.link_recorder.close(session)
 
     def on_reset(self, connection: Any) -> None:
-        """TCP had a RST on a connection, None for one that is over, or went on after one."""
+        """A connection had a TCP RST, or data after one; None if the connection has ended."""
         if connection is not None and connection.session is not None:
             self.on_connection_closed(connection.session)
 
     def begin_finish(self) -> None:
-        """There are no more packets: the end brings about what comes until `finish`."""
+        """End of packets: events from here to `finish` are caused by the end of the capture."""
         for event_log in self.event_logs():
             event_log.over = True
 
     def event_logs(self) -> Any:
-        """Logs of what happens, for others to judge."""
+        """The event logs that are written for merging with those of other readers."""
         written = None if self.link_recorder is None else self.link_recorder.written
         return [one for one in (self.message_log, written) if one is not None]
