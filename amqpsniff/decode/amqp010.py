@@ -44,7 +44,7 @@ class Amqp010Framer:
     """Names the frames of half-streams.
 
     Args:
-        handler: Begins rows and knows who is the client.
+        handler: Begins rows and knows which side is the client.
     """
 
     handler: FrameHandler
@@ -124,7 +124,7 @@ class Amqp010Framer:
         return 0
 
     def _refuse(self, half: Half, detail: str) -> cython.int:
-        """The bytes at the place of a frame header are none."""
+        """The bytes at a frame boundary are not a frame header."""
         self.handler.report("frame-type-unknown", half, detail)
         return self.lose(half)
 
@@ -141,7 +141,7 @@ class Amqp010Framer:
         return 0
 
     def lose(self, half: Half) -> cython.int:
-        """It is not known where the next frame begins."""
+        """The position of the next frame is unknown."""
         half.mode = UNSUPPORTED_VERSION
         half.forget_frame()
         half.lossy = True

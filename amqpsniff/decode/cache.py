@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Caches of what bytes came to, for bytes that come again.
+"""Caches of decoded bytes, for bytes that are repeated.
 
-A publisher sends to the same few exchanges and routing keys and puts the same headers on its
-messages, and clients of one kind introduce themselves in the same way. A cache keeps bytes that
-were read without anything odd about them, and what they came to. It holds a fixed number of
-entries, is emptied when it is full, and skips lookups for a while after most were in vain.
+A publisher sends to the same few exchanges and routing keys with the same headers, and clients of
+one kind send the same handshake. A cache keeps bytes that were decoded without oddities, and the
+result. It holds a fixed number of entries, is emptied when it is full, and skips lookups for a
+while after most were misses.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class TableCache(Cache):
         return answer
 
     def _write(self, reader: ValueReader, at: cython.longlong, end: cython.longlong) -> cython.int:
-        """Read what is not remembered; 0 where nothing is odd about it."""
+        """Read a table that is not in the cache; returns its oddities, 0 for none."""
         return reader.put_table(at, end)
 
     def _store(

@@ -1,8 +1,8 @@
-"""Names for all bytes of a half-stream, for those who write them again and must know each one.
+"""Labels for all bytes of a half-stream, for code that rewrites them and has to know each one.
 
-A claim is made for every frame that is read (a body's when it begins), for every end byte that is
-right, for protocol headers, and for what stands before them. Bytes that no claim covers were not
-understood, or are inside a body.
+A claim is made for every frame that is read (for a body when it begins), for every valid end byte,
+for protocol headers, and for preambles before them. Bytes without a claim were not decoded, or are
+inside a body.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Claim(NamedTuple):
     """A claim about one direction of one conversation.
 
     `conversation` is the serial number of the conversation and `direction` that of its half-stream;
-    `kind` is a frame type or one of the constants here, `offset` the stream offset where it begins,
-    `size` the payload's bytes as the frame says. `payload` is what was captured of it, empty for a
-    body. `method` is the index in `METHODS`, -1 where no row has the numbers or any argument may be
-    a secret; `exact`: the payload is whole and its arguments end where it does.
+    `kind` is a frame type or one of the constants here, `offset` the stream offset of its first
+    byte, `size` the payload size in the frame header. `payload` has the captured bytes of it, empty
+    for a body. `method` is the index in `METHODS`, -1 if no row has the numbers or if any argument
+    may be a secret; `exact`: the payload is complete and its arguments end with it.
     """
 
     conversation: int

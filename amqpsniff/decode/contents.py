@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Contents: a method, its header and its body, put together into one message row.
 
-Per half-stream and channel a content is open or it is not (`state.Content`); frames of different
+Each channel of a half-stream has one open content or none (`state.Content`); frames of different
 channels interleave freely. A frame that does not fit the state of its channel is a finding, unless
-bytes were lost before it: then it is what is left of a content whose beginning is missing.
+bytes were lost before it: then it belongs to a content whose beginning is missing.
 
-After bytes of unknown meaning were lost (`lossy`), what comes next on a channel may be of a later
-content. A header then never belongs to the method before the loss; a body does where too few bytes
-are missing for the rest of the body, a method and a header. In doubt the content ends there.
+After a loss of unidentified bytes (`lossy`), the next frame on a channel may belong to a later
+content. A header then never belongs to the method before the loss. A body does if the missing bytes
+are too few for the rest of the body, a method and a header. In doubt the content ends there.
 
-A body is not kept unless it was asked for, or its beginning where packs read that. Bytes that are
-missing from the capture are counted: `body_captured` is what was there, and a message that lacks
-any is `truncated`; of its body only the bytes before the first missing one are kept.
+A body is kept only if it is requested, and its beginning only if packs read it. Bytes that are
+missing from the capture are counted: `body_captured` is the number of captured bytes, and a message
+that lacks any is `truncated`; only the bytes of its body before the first missing one are kept.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ class ContentAssembler:
     Args:
         plan, options, packs: See `Decoder`.
         report: Called for a finding; see `Decoder._report`.
-        frames: The frames' rows, of which the last is the method's when one begins a content.
-        messages: Where the rows go.
+        frames: The frames' rows; when a method begins a content, its row is the last.
+        messages: The rows to write.
 
-    `unread`: messages have no rows. `losses` are places where
-    frames may be missing: (row of the next frame, connection, direction, packet number and ts_ns
-    with which the bytes behind them came), and frames that come `LATE`: (row, `FrameRows.moment`
-    when its bytes came, LATE). `seed` is that of the marks of
-    messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
+    `unread`: messages have no rows. `losses` are places where frames may be missing: (row of the
+    next frame, connection, direction, packet number and ts_ns of the bytes after the loss), and
+    frames that come `LATE`: (row, `FrameRows.moment` of its bytes, LATE). `seed` is that of the
+    marks, which are computed while `marking`: for all messages with `marking_all`, else only for
+    those that the broker may return.
     """
 
     report: Any
@@ -146,7 +146,7 @@ class ContentAssembler:
 
     @cython.cfunc
     def _find(self, half: Half, channel: cython.int) -> Content:
-        """The content of a channel, open or not; None when there never was one."""
+        """The content of a channel, open or not; None before the first."""
         if half.active is not None and half.active.channel == channel:
             return half.active
         if half.others:
@@ -259,7 +259,7 @@ class ContentAssembler:
             self.report("content-unexpected-frame", half, detail)
 
     def unsure(self, half: Any, channel: Any) -> None:
-        """A frame of the channel was cut before it says what it is: a content may begin there."""
+        """A frame of the channel was cut before it could be identified: it may begin a content."""
         if not half.lossy:
             half.lossy = True
             half.opened_since = set()
@@ -271,7 +271,7 @@ class ContentAssembler:
         self.losses.append((self.frames.rows, half.connection, half.direction, *place))
 
     def lose(self, half: Half, begin: cython.longlong) -> cython.int:
-        """Bytes of unknown meaning are missing from `begin` on: what is open may lack frames."""
+        """Unidentified bytes are missing from `begin` on: open contents may lack frames."""
         self.note_loss(half)
         half.lossy = True
         half.opened_since = set()
@@ -455,7 +455,7 @@ class ContentAssembler:
     @cython.ccall
     @cython.exceptval(-1)
     def _let_go(self, content: Content) -> cython.int:
-        """The bytes of a body are not held any more."""
+        """Release the kept bytes of a body."""
         self.held -= content.body.used
         content.end_body()
         return 0
@@ -491,7 +491,7 @@ class ContentAssembler:
     @cython.ccall
     @cython.exceptval(-1)
     def finish(self, half: Half) -> cython.int:
-        """The half-stream is over: what is open never ended."""
+        """End of the half-stream: open contents are incomplete."""
         for content in sorted(half.contents(), key=_BY_NUMBER):
             if content.state != AWAIT_METHOD:
                 self._end(half, content, INCOMPLETE)

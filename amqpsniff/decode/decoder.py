@@ -4,9 +4,9 @@
 Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
 (`frames`, `methods`), content is put together (`contents`, `messages`).
 
-`feed` takes the events of reassembly (`amqpsniff.tcp.stream`), or `open`, `data`, `gap` and `close`
-may be called directly by those who have bytes and no packets. Rows gather in the handler until
-`take`. Nothing here raises on any bytes.
+`feed` takes the events of reassembly (`amqpsniff.tcp.stream`); a caller with bytes and no packets
+calls `open`, `data`, `gap` and `close` directly. Rows gather in the handler until `take`. No input
+bytes raise an exception.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Decoder:
     Args:
         log: Collects the findings.
         plan: The plan of the run.
-        options: How captures are decoded. The stages below take the same.
-        packs: The packs that say what messages mean; None not to ask.
+        options: Options of decoding. The stages below take the same.
+        packs: The packs that describe messages of frameworks; None if they are not needed.
         moments: Records which packet completed each row; None for none.
     """
 
@@ -137,11 +137,11 @@ class Decoder:
 
     @property
     def hits(self) -> Any:
-        """How often something was not kept because too much is held, by what it is."""
+        """Number of items that were not kept because of the memory limit, by kind."""
         return self.handler.contents.budget.refused
 
     def use_capture(self, name: Any) -> None:
-        """What comes next is of this capture."""
+        """The following bytes belong to this capture."""
         self.handler.use_capture(name)
 
     def take_ended(self) -> Any:
@@ -167,7 +167,7 @@ class Decoder:
         return claims
 
     def look(self) -> Any:
-        """What was made since the last `take`, to be read before it is given out.
+        """The rows since the last `take`, to be read before they are returned.
 
         (frames, messages, connections by code, places of losses since the last call, captures by
         code); see `contents.ContentAssembler.losses`.
@@ -357,7 +357,7 @@ class Decoder:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _finish(self, half: Half) -> cython.int:
-        """No more bytes of a half-stream."""
+        """End of a half-stream."""
         self.framer.finish(half)
         if half.connection.is_amqp:
             self.handler.refresh(half.connection)
@@ -422,7 +422,7 @@ class Decoder:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _tell_repeated(self) -> cython.int:
-        """Tell the log what was counted beside it."""
+        """Add the counts of repeated findings to the log."""
         known: Repeated
         for known in self.untold:
             count, number = known.count, known.last or None
@@ -444,7 +444,7 @@ class Decoder:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _say_foreign(self, client: Half, server: Half) -> cython.int:
-        """Where only one side of a conversation spoke AMQP, or the client was not understood."""
+        """Report a conversation with AMQP on one side only, or with an unidentified client."""
         conversation = client.connection.conversation
         unheard: cython.bint = client.lossy or server.lossy  # a login, perhaps, or a header
         refused: cython.bint = client.connection.login is None and not unheard
@@ -492,7 +492,7 @@ class Decoder:
 
 @cython.cfunc
 def _was_unasked(client: Half, server: Half) -> cython.bint:
-    """True if the server's protocol header came first, and no more than the client's after it."""
+    """True if the server's protocol header came first, followed at most by the client's."""
     if server.first_bytes[:4] != b"AMQP" or server.offset != PROTOCOL_HEADER_BYTES:
         return False
     if client.connection.conversation.ended is None or client.first_bytes:

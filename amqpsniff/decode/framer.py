@@ -1,20 +1,19 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Framing: the bytes of a half-stream cut into frames.
 
-How a half-stream begins: with a protocol header, with a proxy's header before it, or with anything
-else. That may be AMQP all the same, captured from its midst, for which `search` looks; if the
-begin is in the capture, it is another protocol, and its first bytes are kept to say which. A
-capture may lack the TCP handshake alone, for example after a display filter: then connection.start,
-which answers the protocol header, is known by its own first bytes.
+A half-stream begins with a protocol header, with a proxy's header before it, or with other bytes.
+Those may be AMQP from the middle of a connection, for which `search` looks. If the beginning of the
+connection was captured, they are another protocol, and the first bytes are kept to identify it. A
+capture may lack only the TCP handshake, for example after a display filter: then connection.start,
+the answer to the protocol header, is recognized by its own first bytes.
 
-At a known place: a frame that lies whole in the bytes at hand is handed on there; one that only
-begins there is kept until the rest comes, a body is only counted. Framing that breaks (wrong end
+At a known boundary, a frame that is complete in the current bytes is passed on from there; an
+incomplete frame is kept until the rest comes, and a body is only counted. Broken framing (wrong end
 byte, impossible size) is a finding.
 
-After a hole the place is kept by arithmetic when the hole lies inside a frame whose size is known:
-a body goes on behind it, of another frame what was captured is handed on as cut. Otherwise, and
-where framing breaks, `resync` looks for the next boundary; the frames of the chain it believes are
-handed on as if they had been read in order.
+After a hole inside a frame of known size, the next boundary is computed: a body continues after the
+hole, any other frame is passed on as cut. Otherwise, and after broken framing, `resync` looks for
+the next boundary; the frames of the chain that it accepts are passed on as if read in order.
 """
 
 from __future__ import annotations
@@ -124,11 +123,11 @@ def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython
 class Framer:
     """Cuts half-streams into frames and hands these on.
 
-    It has no state of its own beside the `Half` it is called with.
+    Its state is in the `Half` that each call passes.
 
     Args:
-        handler: Is given every frame.
-        amqp10_frames: Is given those of AMQP 1.0.
+        handler: Gets every frame.
+        amqp10_frames: Gets the frames of AMQP 1.0.
     """
 
     probe: FrameProbe
@@ -236,7 +235,7 @@ class Framer:
         return 0
 
     def finish(self, half: Half) -> cython.int:
-        """No more bytes of a half-stream: take what the search believes after all."""
+        """End of a half-stream: pass on the best chain of the search."""
         if half.mode == AMQP10:
             self.amqp10.finish(half)
         if half.mode == START and half.kept:
@@ -310,7 +309,7 @@ class Framer:
         return half.search is not None and half.frame_offset < half.search
 
     def _refuse(self, half: Half) -> cython.int:
-        """The bytes at the place of a frame header are none."""
+        """The bytes at a frame boundary are not a frame header."""
         kind: cython.int = half.frame_type
         if 0 < kind < 11:
             code = "frame-too-large"
@@ -363,7 +362,7 @@ class Framer:
         return self.handler.body_end(half)
 
     def _cut_frame(self, half: Half) -> cython.int:
-        """A kept frame is over of which only a beginning was captured."""
+        """End of a kept frame of which only the beginning was captured."""
         reader: ValueReader = self.handler.scratch
         reader.data = half.store.octets
         kept: cython.longlong = half.kept
@@ -549,7 +548,7 @@ class Framer:
             or connection.asked == version
             or (connection.asked in AMQP10_HEADERS and version in AMQP10_HEADERS)
         ):
-            half.first_bytes = octets  # an answer, or a refusal of what came before
+            half.first_bytes = octets  # an answer, or a refusal of the bytes before
         else:
             asked, offered = _version(connection.asked), _version(version)
             detail = f"the client asked for {asked}, the broker offers {offered}"
@@ -600,7 +599,7 @@ class Framer:
         self.octets(half, octets, 0, len(octets))
 
     def _end_start(self, half: Half) -> cython.int:
-        """A half-stream ended in what could have been a proxy's header."""
+        """A half-stream ended within a possible proxy header."""
         octets: bytes = half.store.bytes_between(0, half.kept)
         if octets[:4] != b"AMQP"[: len(octets)]:
             half.number = 0
@@ -648,7 +647,7 @@ class Framer:
         return self._lose(half, half.frame_offset, forced)
 
     def _lose(self, half: Half, begin: cython.longlong, forced: cython.bint) -> cython.int:
-        """What the bytes from `begin` on mean is not known: search from `half.offset` on."""
+        """Framing is lost from `begin` on: search from `half.offset` on."""
         self.contents.lose(half, begin)
         tentative: cython.bint = half.mode == FRAMES and self.is_tentative(half)
         if tentative and not half.connection.began:
@@ -660,7 +659,7 @@ class Framer:
         return 0
 
     def _unlearn(self, connection: Any) -> None:
-        """Forget what frames told of a connection that may have been bytes of a body."""
+        """Forget the facts of a connection that came from frames which may be bytes of a body."""
         connection.past_login = False
         connection.dialect = self.handler.dialect
         connection.frame_max = -1
@@ -741,12 +740,12 @@ class Framer:
         self.contents.losses[noted:] = sorted(self.contents.losses[noted:], key=_BY_ROW)
 
     def _note_late(self, first: Any, moment: Any) -> None:
-        """Rows from `first` on are of bytes that came at a moment; the other side went on then."""
+        """Mark rows from `first` on as late: their bytes came at `moment`."""
         for row in range(first, self.handler.frames.rows):
             self.contents.losses.append((row, moment, LATE))
 
     def _prove_role(self, half: Half, frames: Any) -> None:
-        """Let the methods of a chain tell who is the client before any row is written."""
+        """Identify the client by the methods of a chain, before any row is written."""
         reader: ValueReader = self.handler.scratch
         for _, kind, _, _, payload, *_ in frames:
             if half.connection.role_proved:
@@ -802,7 +801,7 @@ class Framer:
 
 
 def _version(octets: Any) -> Any:
-    """What a protocol header names, for a person."""
+    """The protocol version of a protocol header, as text."""
     protocol = protocol_of(octets)
     if protocol is None:
         return "AMQP " + " ".join(str(octet) for octet in octets)

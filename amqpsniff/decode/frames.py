@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Frames: what one frame means, as rows.
+"""Frames to rows.
 
-`FrameHandler` is given frames that are whole (or whose missing bytes are known) by the framer, in
-the order of their half-stream. It writes the frame's row, reads methods, hands content to the
-assembler, and learns about the connection.
+`FrameHandler` gets complete frames (or frames with a known number of missing bytes) from the
+framer, in the order of their half-stream. It writes the frame's row, reads methods, passes content
+to the assembler, and keeps facts of the connection.
 
-Who is the client: the side that sent the SYN, the side that sent a protocol header first, or the
-side that a method may only come from; before there is proof, the side that is not on a well-known
-AMQP port. The dialect comes from the client's protocol header, until the server's
-`connection.start` names another version, which is final; without either from the first method
-whose payload no other dialect could mean.
+The client is the side that sent the SYN, the side that sent a protocol header first, or the side
+of a method that only a client sends; before such a proof, the side that is not on a well-known AMQP
+port. The dialect comes from the client's protocol header, until the server's `connection.start`
+names another version, which is final; without either from the first method whose payload fits only
+one dialect.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class FrameHandler:
         method: cython.int,
         exact: cython.bint,
     ) -> cython.int:
-        """Say what the bytes at `offset` are, to who asked for claims; see `claims`."""
+        """Label the bytes at `offset`, if claims are requested; see `claims`."""
         serial = half.connection.conversation.serial
         self.claims.append(
             Claim(serial, half.direction, kind, offset, channel, size, payload, method, exact)
@@ -175,7 +175,7 @@ class FrameHandler:
         self.contents.writer.capture = self.captures[len(self.captures) - 1]
 
     def take(self) -> Any:
-        """Give away what was made: (frames, messages, connections, captures, method names)."""
+        """Give away the rows: (frames, messages, connections, captures, method names)."""
         connections = self.connections
         if self.frames.wanted or self.messages.wanted:
             connections = self.names()
@@ -331,7 +331,7 @@ class FrameHandler:
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.bint:
-        """True if a method that came before tells a secret that was sent on this connection."""
+        """True if a cached method contains a secret that was sent on this connection."""
         start: cython.longlong = known.starts[REPLY_TEXT]
         if start >= 0:
             told: bytes = reader.bytes_at(at + start, known.lengths[REPLY_TEXT])
@@ -419,7 +419,7 @@ class FrameHandler:
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.int:
-        """The row of a method is there: it begins a content, or tells something of the client."""
+        """After a method's row: begin its content, or keep its facts of the connection."""
         if _CONTENT[facts.method]:
             return self.contents.method(half, facts, reader, at, end)
         self.contents.other_method(half)
@@ -527,7 +527,7 @@ class FrameHandler:
     def prove_role(
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """A method that only one side may send tells who is the client."""
+        """Identify the client by a method that only one side may send."""
         connection: Connection = half.connection
         sides: cython.int = self._matching_facts(
             method_layout.senders, reader, connection.dialect, at, end
@@ -544,7 +544,7 @@ class FrameHandler:
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.int:
-        """Take what connection.start, start-ok and tune-ok say about the connection."""
+        """Keep the connection's facts from connection.start, start-ok and tune-ok."""
         connection: Connection = half.connection
         if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
             connection.past_login = True
@@ -568,7 +568,7 @@ class FrameHandler:
         return 0
 
     def _learn_queue(self, connection: Connection) -> cython.int:
-        """Take what the name of a queue says of the client that declares it or reads it."""
+        """Identify a framework by the name of a queue that its client declares or reads."""
         notes: NoteWriter = self.contents.writer.notes
         if notes is not None and not connection.reads_bodies:
             code = self.frames.queue.values[self.frames.rows - 1]
@@ -588,7 +588,7 @@ class FrameHandler:
     def _infer_dialect(
         self, connection: Connection, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """A payload that only one dialect could have sent tells the dialect."""
+        """Infer the dialect from a payload that only one dialect allows."""
         mask: cython.int = method_layout.dialects[self.decoder.method]
         if mask & (mask - 1) == 0:
             mask = self._matching_facts(method_layout.dialects, reader, 0, at, end)
@@ -604,9 +604,9 @@ class FrameHandler:
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.int:
-        """What the rows that a method's payload fits say together: a union of bits in `facts`.
+        """The union of the bits in `facts` of the rows that a method's payload fits.
 
-        Of all rows with its numbers where it fits none; 0 when there is no row.
+        If it fits none, the union over all rows with its numbers; 0 without a row.
         """
         decoder: MethodDecoder = self.decoder
         choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))

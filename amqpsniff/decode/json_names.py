@@ -2,12 +2,12 @@
 """Values of a JSON object by name, found without reading the others.
 
 One pass over the first level of an object notes where the values of known names begin and end.
-Names are told by a hash of their bytes, in which of an escape only the character after the
-backslash counts; nothing is made of a value until it is wanted. An object
-that is cut has what came before the cut. What is not JSON ends the pass where it is seen.
+Names are identified by a hash of their bytes, which takes only the character after the backslash of
+an escape. A value is read only when it is requested. A cut object has the values before the cut.
+The pass ends at the first byte that is not JSON.
 
-Programs write the same names with values of the same sizes again and again. So what a pass came to
-is remembered as a `Layout`: a text that differs inside its values alone is not gone through.
+Programs write the same names with values of the same sizes many times. So the result of a pass is
+kept as a `Layout`: a text that differs only inside its values needs no second pass.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ class Layout:
 class ObjectNames(ByteReader):
     """Finds the values of some names; one object serves all texts in turn.
 
-    `shape` is the same for objects with the same known names, whatever their order. `sizes` has, by
-    first byte, a bit for each size that a known name has, so that few others are hashed.
+    `shape` is the same for objects with the same known names, in any order. `sizes` has, by first
+    byte, a bit for each size of a known name, so that few other names are hashed.
 
-    `nested` reads what is in a text at the middle of a path, `octets` are those of such a text
-    without its escapes.
+    `nested` reads JSON in a text in the middle of a path, `octets` is this text without its
+    escapes.
 
     Args:
         names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
@@ -403,7 +403,7 @@ class ObjectNames(ByteReader):
 
     @cython.exceptval(-2)
     def _step(self, at: cython.longlong, end: cython.longlong, step: Any) -> cython.Py_ssize_t:
-        """The place of what a step leads to in the value at `at`; negative for none."""
+        """Position of a step's member or item in the value at `at`; negative for none."""
         if isinstance(step, bytes):
             return self._member(at, end, step)
         return self._item(at, end, step)
@@ -454,7 +454,7 @@ class ObjectNames(ByteReader):
 
     @cython.exceptval(-2)
     def _next(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
-        """The place of what follows a value in an object or a list; negative where that is cut."""
+        """Position after a value in an object or a list; negative if the value is cut."""
         stop: cython.longlong = self._value_end(at, end)
         if stop <= at:
             return -1
@@ -495,11 +495,11 @@ class ObjectNames(ByteReader):
         end: cython.longlong,
         wanted: bytes | None = None,
     ) -> cython.int:
-        """Go through the object at `at`; nothing is found where there is none. The data is to stay
-        as it is while values are asked for.
+        """Go through the object at `at`; without an object no name is found. The data must not
+        change while values are read.
 
-        `wanted` has a 1 for each of `names` that is wanted: the rest is left out once all of them
-        were seen. None wants whatever is there.
+        `wanted` has a 1 for each requested name: the pass ends once all of them were found. None
+        requests all names.
         """
         self.forget()
         self.data = data
@@ -545,7 +545,7 @@ class ObjectNames(ByteReader):
 
     @cython.boundscheck(False)  # places are those of `_learn`
     def _recall(self, layout: Layout, at: cython.longlong) -> cython.int:
-        """Take what is known of a text that fits a layout."""
+        """Take the positions of a text that fits a layout."""
         self.shape = layout.shape
         place: cython.longlong
         one: cython.longlong
@@ -559,7 +559,7 @@ class ObjectNames(ByteReader):
     def _learn(
         self, layout: Layout, at: cython.longlong, end: cython.longlong, marks: bytes
     ) -> cython.int:
-        """Remember what was found in a text, of which `at`..`end` was gone through."""
+        """Keep the positions found in `at`..`end` of a text as a layout."""
         places = [one for one in range(len(self.names)) if self.rounds[one] == self.round]
         layout.octets, layout.marks = self.bytes_at(at, end - at), marks
         layout.shape = self.shape

@@ -26,9 +26,9 @@ read_json = json.JSONDecoder().raw_decode
 
 
 def read_object(octets: bytes | str | None) -> dict[str, Any]:
-    """A JSON object as a dict; empty without bytes, and where they are no object.
+    """A JSON object as a dict; empty without bytes, or if they are not an object.
 
-    A table inside another one whose only name is `base64` cannot be told from bytes.
+    A nested table with `base64` as its only name cannot be distinguished from bytes.
     """
     if not octets:
         return {}

@@ -1,15 +1,14 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Columns of messages that say what a message means to the framework that sent it.
+"""Columns with the meaning of a message in the framework that sent it.
 
-`amqpsniff.packs` knows what frameworks write. A message is told by its shape: exchange, content
-type and type, the known names of its headers, and those of its body where these leave it open. How
-messages of a shape are read is found out once and remembered; a message of a known shape costs a
-pass over its headers, and one over the first bytes of its body where a pack wants those. Headers
-that the decoder remembers and in which no name is known are not gone through again. A message that
-comes again as it was, mostly the delivery of what was published, takes its columns from the row
-before.
+`amqpsniff.packs` describes the messages of frameworks. A message is recognized by its shape:
+exchange, content type and type, the known names of its headers, and those of its body if the rest
+leaves it open. The reading of a shape is chosen once and cached; a message of a cached shape costs
+a pass over its headers, and one over the first bytes of its body if a pack reads them. Cached
+headers without known names need no second pass. A repeated message, mostly the delivery of a
+publish, takes its columns from the earlier row.
 
-The columns hang on the rows they belong to (`MessageRows.meanings`), only where a run wants them.
+The columns are an attribute of their rows (`MessageRows.meanings`), only if they are requested.
 """
 
 from __future__ import annotations
@@ -247,11 +246,11 @@ class MeaningColumns:
 @cython.final
 @cython.cclass
 class SeenBodies(Cache):
-    """Rows of a batch by their headers, or by their bodies where one of several comes beside these:
-    what is published is delivered mostly as it is.
+    """Rows of a batch by their headers, or by their bodies if equal headers have several bodies:
+    most messages are delivered as they were published.
 
-    At each place `rows` has the last row that was kept, plus one; `starts` and `sizes` say where
-    the bytes of its body stand in `json` that packs look at.
+    At each place `rows` has the last row kept, plus one; `starts` and `sizes` are the position in
+    `json` of the bytes of its body that packs read.
     """
 
     batch: MeaningColumns
@@ -274,7 +273,7 @@ class SeenBodies(Cache):
 
     @cython.exceptval(-2)
     def place(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.Py_ssize_t:
-        """The place of a body beside headers that have a code, -1 for none."""
+        """The place of a body with headers of the code `table`, -1 for no headers."""
         self.reader.data = body.octets
         digest: cython.ulonglong = self.reader.hash_with((table + 1) ^ _SEED, 0, count)
         return cython.cast(cython.Py_ssize_t, digest & (_MAX - 1))
@@ -440,8 +439,8 @@ class Field:
 
 
 def share_templates(fields: list[Field]) -> None:
-    """Give fields of the same value the longest template that theirs begin: it is compared once,
-    and what does not fit is read by the pattern.
+    """Give fields of the same value the longest template that their own is a prefix of: it is
+    compared once, and a value that does not fit is read by the pattern.
     """
     for one in fields:
         for other in fields:
@@ -496,7 +495,7 @@ class MeaningWriter:
         count: cython.longlong,
         tables: TableCache,
     ) -> cython.int:
-        """Write what a row means that has all else; `count` bytes of its body are in `body`."""
+        """Write the meaning of a row that is otherwise complete; `body` has `count` body bytes."""
         found: MeaningColumns = out.meanings
         if found is None:
             found = out.meanings = MeaningColumns()
@@ -552,7 +551,7 @@ class MeaningWriter:
         return tables.last
 
     def _note_table(self, table: cython.int, known: cython.int, needs: cython.bint) -> cython.int:
-        """Note of headers that were read what they are; `known` was noted before."""
+        """Note the kind of headers that were read; `known` are the bits so far."""
         bits: cython.int = _MET | (known & _VARIED) | (self.table_bits[table] & _NAMELESS)
         if not needs:
             bits |= _BODILESS
@@ -600,7 +599,7 @@ class MeaningWriter:
         body_shape: cython.ulonglong,
         opened: cython.bint,
     ) -> tuple[Any, ...]:
-        """The same as far as headers and words tell, and the body if it was looked at."""
+        """The reading by headers, exchange and types, and by the body if it was read."""
         if out.vocabularies is not self.words:
             self.words = out.vocabularies
             self.recent = [None] * _RECENT
@@ -825,12 +824,11 @@ SAID = (
 class Note:
     """Facts of a message for rules: one object for all with nothing special, else one of its own.
 
-    `traced`: it carries the context of a trace. `formats`: the conventions of tracing that it
-    follows. `internal`: it is the framework's own. `role`: as a `Reading` says it. `fields`:
-    sources by name, where some messages are looked at in full, else None. `said` has `framework`,
-    `findings` (codes), `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack,
-    `delayed` (true of a delivery that was to come later) and the values of columns; None where
-    nothing stands out.
+    `traced`: it carries a trace context. `formats`: the conventions of tracing that it follows.
+    `internal`: it is the framework's own. `role`: the role of its `Reading`. `fields`: sources by
+    name, if some messages are read in full, else None. `said` has `framework`, `findings` (codes),
+    `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack, `delayed` (True for a
+    delivery that was scheduled for later) and the values of columns; None without any of these.
     """
 
     traced: cython.bint
@@ -863,8 +861,8 @@ class Note:
 class NoteWriter(MeaningWriter):
     """Writes `MessageRows.notes` for rules, and `MessageRows.calls` for links.
 
-    For rules bodies are looked at only on connections whose client a pack recognises; for links
-    always, where nothing in the headers says that there is no need.
+    For rules, bodies are read only on connections whose client a pack recognises; for links always,
+    unless the headers make it unnecessary.
 
     Args:
         packs: The `Packs`.
@@ -896,8 +894,8 @@ class NoteWriter(MeaningWriter):
     @cython.ccall
     @cython.exceptval(-1)
     def knows(self, said: bytes) -> cython.int:
-        """`READS` if a pack recognises the client that says so in its connection.start-ok, as JSON;
-        `DEMANDS` too if it demands an id of messages.
+        """`READS` if a pack recognises a client by its connection.start-ok, as JSON; `DEMANDS` too
+        if the pack requires ids of messages.
         """
         known = self.clients.get(said)
         if known is None:
@@ -912,7 +910,7 @@ class NoteWriter(MeaningWriter):
     @cython.ccall
     @cython.exceptval(-1)
     def knows_queue(self, name: Any) -> cython.int:
-        """`READS` if the name of a queue shows what the client is that declares or reads it."""
+        """`READS` if the name of a queue identifies the framework of its client."""
         known = self.queues.get(name)
         if known is None:
             if len(self.queues) >= MAX_CLIENTS:
@@ -929,7 +927,7 @@ class NoteWriter(MeaningWriter):
         reads: cython.int,
         tables: TableCache,
     ) -> cython.int:
-        """Note what a row means; its body is looked at only with a bit of `reads`."""
+        """Note the meaning of a row; its body is read only with a bit of `reads`."""
         looked: Octets = body if reads else None
         fields: tuple[Any, ...] = self._recognised(out, row, looked, count, self._table(tables))
         plain: Note = fields[6]
@@ -948,7 +946,7 @@ class NoteWriter(MeaningWriter):
         return self._note(out, row, fields, plain, lacks)
 
     def _is_news(self, out: MessageRows, row: cython.longlong, plain: Note) -> cython.bint:
-        """False if a note says a role alone, as that of the message before on the same route."""
+        """False if a note has only a role, the same as the message before on the same route."""
         if plain.internal or plain.fields is not None:
             return True
         exchange: cython.int = out.exchange.values[row]
@@ -970,8 +968,8 @@ class NoteWriter(MeaningWriter):
         return True
 
     def _more(self, reading: Any) -> Any:
-        """(the reading, whether values are looked at, its note if rules want that, its note,
-        whether what is judged of its framework is in the body).
+        """(the reading, True if values are read, its note if rules need it, its note, True if
+        values that rules judge are in the body).
         """
         columns = {column for column, _ in reading.fields}
         looked = set(CALLS) if self.links else {"error_type", *NUMBERS, *CALLS, *LOOKED}
@@ -1001,7 +999,7 @@ class NoteWriter(MeaningWriter):
         for step in fields[1]:
             if step.column == "not_before" and delivered:
                 there = self._value(out, row, step) if step.at < 0 else self._there(step)
-                if there:  # when it was due is known from its publish, if it does not say it
+                if there:  # its publish has the due time, if it does not
                     said["delayed"] = True
                     if step.source.form not in RELATIVE:
                         self._say(out, row, step, said)
@@ -1031,7 +1029,7 @@ class NoteWriter(MeaningWriter):
         return 0
 
     def _there(self, field: Field) -> cython.bint:
-        """True if a field has a value, whatever it is."""
+        """True if a field has a value."""
         names: ObjectNames = field.names
         return names.has(field.at) and names.value(field.at) is not None
 
@@ -1102,7 +1100,7 @@ def _is_followed(fields: list[Any]) -> cython.bint:
 @cython.boundscheck(False)  # the range is checked
 @cython.exceptval(-1, check=False)
 def _fits(template: bytes, names: ObjectNames, place: cython.int) -> cython.bint:
-    """True if the value at a place is a text that begins as a template says."""
+    """True if the value at a place is a text that begins with the template."""
     start: cython.longlong = names.starts[place] + 1
     size: cython.longlong = len(template)
     if names.ends[place] - 1 - start < size or names.ends[place] > len(names.data):
@@ -1147,7 +1145,7 @@ def may_be_object(first: cython.int, second: cython.int) -> cython.bint:
 
 
 def as_number(value: Any, column: Any) -> Any:
-    """A value as the number of a column; None for what is none."""
+    """A value as the number of a column; None if it is not a number."""
     if type(value) is int and -(1 << 63) < value < 1 << 63:
         return value
     number = whole(value)
@@ -1155,7 +1153,7 @@ def as_number(value: Any, column: Any) -> Any:
 
 
 def as_text(value: Any) -> Any:
-    """A value as UTF-8; None for what is neither a text nor a whole number."""
+    """A value as UTF-8; None if it is neither a text nor a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     return value.encode(errors="replace") if isinstance(value, str) else None
@@ -1185,7 +1183,7 @@ def taken(source: Any, value: Any, ts_ns: Any) -> Any:
 
 
 def fitted(source: Any, value: Any, ts_ns: Any) -> Any:
-    """The same of what is at the end of the path."""
+    """The value at the end of the path, after the source's pattern and form; or None."""
     if source.pattern is not None:
         match = source.pattern.search(value) if isinstance(value, str) else None
         value = match[1] if match else None
@@ -1195,7 +1193,7 @@ def fitted(source: Any, value: Any, ts_ns: Any) -> Any:
 
 
 def unpacked(octets: Any) -> Any:
-    """The beginning of what gzip or zlib has packed; nothing where it is damaged from the start."""
+    """The beginning of gzip or zlib data, uncompressed; empty if it is damaged from the start."""
     machine = zlib.decompressobj(32 + zlib.MAX_WBITS)
     try:
         return machine.decompress(octets, MAX_BODY_BYTES)

@@ -192,7 +192,7 @@ class MessageWriter:
         return self.captures.index(capture)
 
     def _write_names(self, content: Content, row: cython.longlong) -> cython.int:
-        """Write what the method names; its codes are those of its frame if that is in the batch."""
+        """Write the names of the method; with the codes of its frame if that is in the batch."""
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
         words: Vocabularies = out.vocabularies

@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Methods that came before: looked up by their payload and not decoded again.
+"""Cache of decoded methods, looked up by their payload.
 
-Of a delivery or an acknowledgement only the tag is new, so a method is remembered without it. One
-that may hold a secret, itself or in what its reply text quotes, never is. `cache` has the bounds.
+Deliveries and acknowledgements differ only in their tag, so a method is cached without it. A method
+that may hold a secret, itself or in a quote of its reply text, is never cached. `cache` has the
+bounds.
 
-Of payloads that a few bytes do not tell apart, the one that came last is compared first: mostly it
-is that one, and nothing has to be looked up.
+Among payloads with the same few selected bytes, the latest is compared first: mostly it matches,
+and needs no look-up.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _PLACES = cython.declare(cython.ulonglong, _LAST)
 
 @cython.cclass
 class CachedMethod(DecodedMethod):
-    """A method that was read: `count` bytes, of which the `tag` (8 or none) after the `first` are
-    a delivery tag and the others stand in the cache's words from `begin` on.
+    """A decoded method of `count` bytes. The `tag` bytes (8 or 0) after the `first` are a delivery
+    tag; the others are in the cache's words from `begin` on.
 
-    Its JSON stands in the cache's from `json_start` to `json_end` but for the digits of the tag,
-    which belong at `json_cut`. The codes of its names hold for the rows of one `serial` number,
-    which share vocabularies.
+    Its JSON is in the cache's from `json_start` to `json_end`, without the digits of the tag, which
+    belong at `json_cut`. The codes of its names hold for the rows of one `serial` number, which
+    share vocabularies.
     """
 
     dialect: cython.int
@@ -62,7 +63,7 @@ class CachedMethod(DecodedMethod):
 
 @cython.cclass
 class MethodCache(Cache):
-    """Methods without secrets: their payloads but for a delivery tag, and what they came to."""
+    """Methods without secrets: their payloads without the delivery tag, and their values."""
 
     digest: cython.ulonglong
     method: cython.int
@@ -100,10 +101,10 @@ class MethodCache(Cache):
         at: cython.longlong,
         end: cython.longlong,
     ) -> CachedMethod:
-        """What is remembered of the payload `at`..`end`, with its delivery tag; None for nothing.
+        """The cached method of the payload `at`..`end`, with its delivery tag, or None.
 
-        Its JSON is written for the next of the frames, as decoding it would. After None the payload
-        is to be decoded, and can be learnt.
+        Its JSON is written for the next frame row, as by decoding. After None the caller decodes
+        the payload, and can add it.
         """
         self.method = -1
         if end - at < 4 or end - at > _LONGEST:
@@ -132,7 +133,7 @@ class MethodCache(Cache):
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.bint:
-        """True if the payload `at`..`end` is what a code stands for; then that has its tag."""
+        """True if the payload `at`..`end` matches the entry of a code, which then has its tag."""
         if code >= len(self.methods):
             return False
         known: CachedMethod = self.methods[code]
@@ -183,7 +184,7 @@ class MethodCache(Cache):
     def _locate(
         self, reader: ValueReader, place: cython.int, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
-        """Note where the delivery tag is, the end where there is none; false when it is odd."""
+        """Note the position of the delivery tag, or the end; False if it is cut or negative."""
         self.tag_at = end
         if place == NO_TAG:
             return True
@@ -198,7 +199,7 @@ class MethodCache(Cache):
     def _write_json(
         self, reader: ValueReader, frames: FrameRows, known: CachedMethod
     ) -> cython.int:
-        """Write the JSON of what is remembered with its tag."""
+        """Write the JSON of a cached method with its tag."""
         frames.open_arguments()
         out: Texts = reader.out
         out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
@@ -264,7 +265,7 @@ class MethodCache(Cache):
         at: cython.longlong,
         serial: cython.longlong,
     ) -> cython.int:
-        """Close a frame's row of what is remembered, in the rows of a serial number."""
+        """Close the frame row of a cached method, in the rows of a serial number."""
         row: cython.longlong = frames.rows
         if known.serial != serial:
             frames.end_method(known, reader, at)

@@ -1,9 +1,9 @@
 """The protocol's rows, flattened for the decoder.
 
 The compiled decoder cannot afford to look at row objects, so this module lays the rows of
-`amqpsniff.spec` out in plain arrays once, at import: which methods a (dialect, class, method) may
-be, and for every argument its type, what it is for, and its name as JSON text. Nothing is known
-here that the rows do not say.
+`amqpsniff.spec` out in plain arrays once, at import: the possible methods of a (dialect, class,
+method), and for every argument its type, its role, and its name as JSON text. All of it comes from
+the rows.
 """
 
 from array import array
@@ -56,7 +56,7 @@ SEND, RECEIVE = FIRST_UNIT - 2, FIRST_UNIT - 1
 
 DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
 
-# What an argument is for, beside being shown.
+# Roles of arguments, besides being shown.
 EXCHANGE, ROUTING_KEY, QUEUE, CONSUMER_TAG, REPLY_TEXT = 1, 2, 3, 4, 5
 DELIVERY_TAG, REPLY_CODE, SECRET, FRAME_MAX = 6, 7, 8, 9
 CLASS_ID, METHOD_ID, VERSION_MAJOR, VERSION_MINOR = 10, 11, 12, 13
@@ -117,7 +117,7 @@ keys = bytearray()
 
 
 def _tag_place(method: Method) -> int:
-    """Where `method_cache` finds the delivery tag of a method; 0 when it holds a secret."""
+    """Position of the delivery tag of a method for `method_cache`; 0 if it holds a secret."""
     if method.has_secret:
         return 0
     kinds = [a.type if a.name != "delivery_tag" else "tag" for a in method.arguments]

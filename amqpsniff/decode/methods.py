@@ -3,9 +3,9 @@
 
 `MethodDecoder.decode` finds the rows that the numbers may mean in a dialect, reads the payload by
 the first of them, and writes the arguments as one JSON object. Rows that share their numbers (other
-dialects, vendors) are tried in order until one fits the payload exactly; when none does, the first
-is kept and the answer says what is wrong. What later stages need (exchange, delivery tag, …) is in
-the attributes of a `DecodedMethod`.
+dialects, vendors) are tried in order until one fits the payload exactly. If none fits, the first is
+used and the returned code names the fault. Values that later stages need (exchange, delivery tag,
+…) are attributes of a `DecodedMethod`.
 """
 
 from __future__ import annotations
@@ -58,13 +58,12 @@ _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
 
 @cython.cclass
 class DecodedMethod:
-    """Values of a method that later stages ask for, beside its arguments as JSON.
+    """Values of a method for later stages, besides its arguments as JSON.
 
-    `starts` and `lengths` say where its texts are, by role (`method_layout.roles`): counted from
-    the first byte of its payload, -1 where it has none. Texts stay where they are, so that no
-    object is made for them; `safe_text` is what may be shown of a reply text of which not all may
-    be, else null. `written` says whether the JSON was. What a method does not have is -1, `NULL`
-    or 0.
+    `starts` and `lengths` are the positions of its texts by role (`method_layout.roles`), from the
+    first byte of its payload, -1 for none. Texts are not copied, so that they need no objects.
+    `safe_text`: a reply text without its secrets, None if the text has none. `written`: the JSON
+    was written. Absent values are -1, `NULL` or 0.
     """
 
     written: cython.bint
@@ -92,7 +91,7 @@ class DecodedMethod:
         self.clear()
 
     def clear(self) -> cython.int:
-        """Nothing is known of any method."""
+        """Reset all values."""
         role: cython.int
         for role in range(6):
             self.starts[role] = -1
@@ -110,7 +109,7 @@ class DecodedMethod:
         return 0
 
     def copy(self, facts: DecodedMethod) -> cython.int:
-        """Take what is known of another method."""
+        """Copy the values of another method."""
         role: cython.int
         for role in range(6):
             self.starts[role] = facts.starts[role]
@@ -133,20 +132,20 @@ class DecodedMethod:
 
 @cython.cclass
 class MethodDecoder(DecodedMethod):
-    """Reads method payloads; as facts, what the last one told.
+    """Reads method payloads; as a `DecodedMethod`, it has the values of the last one.
 
     Args:
         show_secrets: Write secrets as they are instead of `[redacted]`.
-        quiet: Write no JSON for the methods that come with every message; only find what later
-            stages ask for. `written` says whether the last method's JSON was written.
+        quiet: Write no JSON for the methods that come with every message; only find the values for
+            later stages.
 
-    Beside the payload, what a method is told by: `past_login`, `channel_zero`, its `sender` (a bit
-    of `method_layout.senders`, 0 where that is not known) and `sent_secrets`, those that were sent
-    on its connection before, or None.
+    The result depends on the payload and on `past_login`, `channel_zero`, the `sender` (a bit of
+    `method_layout.senders`, 0 if unknown) and `sent_secrets`: secrets sent on the connection
+    before, or None.
 
-    `quoted`: the last method's reply text quotes bytes or a secret, and what may be shown of these
-    depends on what came before it. `tells_secret`: some text or table of a method on channel 0 has
-    one that was sent before. `secret_anywhere`: any argument of the last one `decode`d may be a
+    `quoted`: the last method's reply text quotes bytes or a secret, and earlier frames decide
+    whether they may be shown. `tells_secret`: a text or table of a method on channel 0 contains a
+    secret that was sent before. `secret_anywhere`: any argument of the last decoded method may be a
     secret.
     """
 
@@ -204,7 +203,7 @@ class MethodDecoder(DecodedMethod):
 
     @cython.exceptval(-2)
     def find(self, dialect: cython.int, class_id: cython.int, method_id: cython.int) -> cython.int:
-        """Where the choices for these numbers begin; -1 when no method has them."""
+        """Index of the first choice for these numbers; -1 if no method has them."""
         if class_id < 128 and method_id < 256:
             return self.lookup[(dialect * 128 + class_id) * 256 + method_id]
         if not self.far_classes[class_id]:
@@ -219,7 +218,7 @@ class MethodDecoder(DecodedMethod):
         end: cython.longlong,
         size: cython.longlong,
     ) -> cython.int:
-        """Read the payload `at`..`end`, of which only that was captured if it has more bytes.
+        """Read the payload `at`..`end`; a longer payload was captured only that far.
 
         Writes the arguments' JSON to the reader's text column (the row is left open) and answers
         `EXACT`, `UNKNOWN`, `TOO_SHORT` or `TRAILING`.
@@ -335,7 +334,7 @@ class MethodDecoder(DecodedMethod):
         return answer
 
     def _cut(self, i: Any) -> Any:
-        """The payload ends in argument `i`: bits from there on are not known."""
+        """The payload ends in argument `i`: bits from there on are unknown."""
         later: cython.int
         for later in range(i, self.first_argument[self.method + 1]):
             if self.types[later] == BIT:
@@ -554,7 +553,7 @@ class MethodDecoder(DecodedMethod):
 
     @cython.cfunc
     def _told(self, reader: ValueReader, start: cython.longlong, stop: cython.longlong) -> Any:
-        """These bytes without the secrets that were sent before; None when there are none."""
+        """These bytes without the secrets that were sent before; None if they contain none."""
         return without_secrets(reader.bytes_at(start, stop - start), self.sent_secrets)
 
     def _put_told(

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Packets that completed rows, for those who bring rows of several readers into one order.
+"""Packets that completed rows; used to merge rows of several readers in order.
 
-A row is known when the packet comes that ends its frame, or its content. But bytes behind a hole
-wait until another packet fills it or makes it known that nothing will, or until a deadline: then
-they have the numbers of their own packets, and are known later than these came.
+A row is complete when the packet comes that ends its frame, or its content. But bytes after a hole
+wait until a later packet fills the hole or shows that it stays, or until a deadline. Their rows
+have the numbers of their own packets, and are completed later.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Moments:
         self.made = self.next = self.next_loss = 0
 
     def meet(self) -> cython.bint:
-        """Go on to the next message; true if its moment is known."""
+        """Advance to the next message; True if it has a moment."""
         place: cython.longlong = self.next
         self.next += 1
         if place >= self.made:
@@ -117,7 +117,7 @@ class Moments:
 
     @cython.cfunc
     def of_next_loss(self) -> Any:
-        """Go on to the next loss; its moment, None where it is not known."""
+        """Advance to the next loss; returns its moment, or None."""
         at: cython.Py_ssize_t = self.next_loss
         self.next_loss += 1
         if at >= len(self.losses):
@@ -127,7 +127,7 @@ class Moments:
 
     @cython.cfunc
     def of_frame(self, row: cython.longlong) -> Any:
-        """The moment of a frame's row that was held back; None when it was not."""
+        """The moment of a frame's row that was held back, else None."""
         at: cython.Py_ssize_t = bisect_right(self.late_rows, (row, _END)) - 1
         if at < 0:
             return None

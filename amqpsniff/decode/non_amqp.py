@@ -56,7 +56,7 @@ class NonAmqpReporter:
                 self._silent(conversation, connection.capture)
 
     def finish(self) -> None:
-        """All conversations are over: say which attempts to connect failed."""
+        """End of all conversations: report the failed attempts to connect."""
         for key in self._foreseen:
             self._log.withdraw(key)
         if self._log.recorded is None:
@@ -64,7 +64,7 @@ class NonAmqpReporter:
                 self._log.add(finding)
 
     def _foresee(self, finding: Finding, conversation: Any) -> None:
-        """Say that attempts fail while they do; the last words are those of `finish`."""
+        """Report failing attempts provisionally; `finish` replaces these findings."""
         if self._log.foresee(finding):
             self._foreseen.add(finding.key)
         elif finding.key in self._foreseen:
@@ -115,7 +115,7 @@ class NonAmqpReporter:
         at: int | None,
         ts_ns: int | None,
     ) -> None:
-        """Say something of a packet, whose number has the place of its capture."""
+        """Report a finding at a packet number that includes the index of its capture."""
         number, capture = at, connection.capture
         if at is not None and at >> NUMBER_BITS < len(places):
             number, capture = at & NUMBER_MASK, places[at >> NUMBER_BITS]
@@ -169,7 +169,7 @@ def _is_silent(conversation: Any) -> bool:
 
 
 def is_unanswered(conversation: Any) -> bool:
-    """True if the server sent nothing to a client that sent its protocol header and no more."""
+    """True if the client sent only its protocol header, and the server nothing."""
     return _no_answer(conversation) and conversation.octets[0] >= PROTOCOL_HEADER_BYTES
 
 
@@ -198,7 +198,7 @@ def _no_answer(conversation: Any) -> bool:
 
 
 def left_text(conversation: Any) -> str:
-    """Who ended a conversation without an answer, and after what time, in words."""
+    """The side that ended a conversation without an answer, and the time until then, as text."""
     who = ("the client", "the server")[conversation.ended_by or 0]
     lasted = conversation.ended_ns - conversation.start_ns
     after = f" after {duration(lasted)}" if conversation.start_ns > 0 and lasted >= 0 else ""

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Bytes on the wire: numbers, copies, and texts as codes of a vocabulary.
 
-An `ByteReader` looks at one buffer after the other; nothing outside it is read. What is odd about
-what was read is a bit of `oddities`, the caller's to report.
+A `ByteReader` reads one buffer after the other, and never outside of it. Unusual values set a bit
+of `oddities`, which the caller reports.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class ByteReader:
     ) -> cython.int:
         """The code of `count` bytes of the data from `start` in a vocabulary; new ones are added.
 
-        Bytes that are not UTF-8 get the code of what they are written as.
+        Bytes that are not UTF-8 get the code of their replacement text.
         """
         code: cython.int = vocabulary.near
         if code >= 0 and self.is_word(vocabulary, code, start, count):

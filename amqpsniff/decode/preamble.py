@@ -1,4 +1,4 @@
-"""The first bytes of a connection: another protocol's, or what a client says to a proxy first.
+"""The first bytes of a connection: another protocol, or a header or request for a proxy.
 
 A proxy puts the header of the PROXY protocol before a client's first bytes. Version 1 is one line
 of text, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 5672`. Version 2 is a signature, four bytes, and as
@@ -81,7 +81,7 @@ _TRANSFER = b"\x14"
 
 
 def may_open(octets: bytes) -> bool | None:
-    """True if bytes begin a connection, with AMQP or a proxy's header; None: too few to tell."""
+    """True if bytes begin a connection, with AMQP or a proxy's header; None if too few."""
     for opening in (b"AMQP", SIGNATURE, _TEXT):
         if octets[: len(opening)] == opening[: len(octets)]:
             return True if len(octets) >= len(opening) else None
@@ -93,19 +93,19 @@ FIRST_BYTES_OF_PREAMBLES = bytes((SIGNATURE[0], _TEXT[0], _CONNECT[0], 4, 5))
 
 
 def preamble_bytes(octets: bytes, opened: bool) -> int:
-    """How long what is said to or by a proxy is that a stream's first bytes are, or begin.
+    """Length of the proxy header or request that a stream's first bytes are, or begin.
 
-    0 where they begin none. A request is only believed of a connection whose beginning was
-    captured (`opened`).
+    0 if they begin none. A request is accepted only if the beginning of the connection was captured
+    (`opened`).
     """
     length = header_bytes(octets)
     return request_bytes(octets) if length == 0 and opened else length
 
 
 def header_bytes(octets: bytes) -> int:
-    """How long the header is that these bytes are, or begin; 0 when they begin none.
+    """Length of the proxy header that these bytes are, or begin; 0 if they begin none.
 
-    Where that is more than there are, it is how many there must be to tell more.
+    A length beyond these bytes is the number of bytes needed to continue.
     """
     if octets[: len(SIGNATURE)] == SIGNATURE[: len(octets)]:
         if len(octets) < 16:
@@ -123,9 +123,9 @@ def header_bytes(octets: bytes) -> int:
 
 
 def request_bytes(octets: bytes) -> int:
-    """How long the request is that these bytes are, or begin; 0 when they begin none.
+    """Length of the proxy request that these bytes are, or begin; 0 if they begin none.
 
-    Where that is more than there are, it is how many there must be to tell more.
+    A length beyond these bytes is the number of bytes needed to continue.
     """
     if octets[:1] == b"\x05":
         return _socks_5(octets)

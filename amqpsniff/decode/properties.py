@@ -42,8 +42,8 @@ class PropertyDecoder:
     """Finds the properties of a content header; one object serves all headers in turn.
 
     `present` has a bit for each of `COLUMNS` that was found, from the lowest; `starts` and
-    `lengths` are of those. `located` counts headers: who remembers it can tell whether what is
-    noted is still his.
+    `lengths` are their positions. `located` counts headers: a caller compares it to see if the
+    positions are still those of its header.
     """
 
     present: cython.int
@@ -68,10 +68,10 @@ class PropertyDecoder:
         self.present = self.located = 0
 
     def _order(self, class_id: cython.int, flags: cython.int) -> cython.int:
-        """Where in `orders` it stands what these flags of a class say.
+        """Index in `orders` of the layout for these flags of a class.
 
-        How many properties, whether flags are set that the class has none for, and of each
-        property its type and place.
+        A layout has the number of properties, a mark for flags that the class does not define, and
+        the type and place of each property.
         """
         key: cython.longlong = flags << 16 | class_id
         slot: cython.int = ((flags >> 1) ^ (flags >> 7) ^ (flags >> 12) ^ class_id) & (_SLOTS - 1)
@@ -81,7 +81,7 @@ class PropertyDecoder:
         return _WIDTH * slot
 
     def _learn(self, order: cython.int, class_id: cython.int, flags: cython.int) -> cython.int:
-        """Write down at a place of `orders` what flags say."""
+        """Write the layout for flags at an index of `orders`."""
         rows = self.rows.get(class_id)
         if rows is None:
             rows = self.rows[class_id] = properties_for(None, class_id)

@@ -1,4 +1,4 @@
-"""Secrets: which frames may hold one, where it is in their bytes, and what is shown instead.
+"""Secrets: the frames that may hold one, its position in their bytes, and its replacement.
 
 Logins are methods on channel 0. A frame there is shown only when its method is known, carries no
 secret and is one that its sender may send: a damaged login can look like a frame of another type,
@@ -116,7 +116,7 @@ def may_hold_secret(
 
 
 def _is_credible(row: Method, sender: str | None) -> bool:
-    """True if a method that carries no secret is what it seems to be, sent by this side."""
+    """True if a method without secrets is plausible for this side, and not a damaged login."""
     from_other = sender is not None and row.sender not in (sender, "both")
     return row.arguments_known and not from_other
 
@@ -129,13 +129,13 @@ def secret_positions(
     octets: bytes,
     missing: frozenset[int],
 ) -> range:
-    """Where in a frame's bytes a secret may be.
+    """Positions in a frame's bytes that may hold a secret.
 
     Args:
         frame_type: This and the next three as the columns of `frames`.
         channel: The channel.
-        method: The method's name; null where it has none or that was not captured.
-        sender: Who sent it; null where that is not known.
+        method: The method's name; None if it has none or was not captured.
+        sender: The sending side; None if unknown.
         octets: The frame with its header and end byte, or its beginning.
         missing: Positions in `octets` that were not captured.
     """
@@ -146,7 +146,7 @@ def secret_positions(
     everything = range(begin, max(begin, end))
     size = int.from_bytes(octets[3:HEADER_BYTES], "big")
     if len(octets) == size + HEADER_BYTES + 1 and octets[end] != END_BYTE and end not in missing:
-        return range(begin, len(octets))  # where it ends is not known: a login may be in it
+        return range(begin, len(octets))  # its end is unknown: a login may be in it
     rows = _ROWS.get(method or "", [])
     first = HEADER_BYTES + METHOD_BYTES
     each = (_secret_of(row, octets, first, end, missing) for row in rows)
@@ -164,7 +164,7 @@ def secret_positions(
 
 
 def adds_up(index: int, payload: bytes, size: int) -> bool:
-    """True if the arguments of a cut method end with it; false where too little was captured.
+    """True if the arguments of a cut method end with it; False if too few bytes were captured.
 
     Args:
         index: The method, in `METHODS`.
@@ -178,9 +178,9 @@ def adds_up(index: int, payload: bytes, size: int) -> bool:
 def _secret_of(
     row: Method, octets: bytes, at: int, end: int, missing: Container[int]
 ) -> range | None:
-    """Where the secret is of a method whose arguments begin at `at`, empty without one.
+    """Position of the secret of a method whose arguments begin at `at`, empty without one.
 
-    None if they do not end at `end`, or where that is not known, for a length is missing.
+    None if the arguments do not end at `end`, or if a length is missing.
     """
     found, bits = range(0), 0
     for argument in row.arguments:
@@ -201,11 +201,11 @@ def _secret_of(
 
 
 def is_in_place(index: int, payload: bytes, size: int) -> bool:
-    """True if the secret of a cut method is where it belongs, or wholly behind the cut.
+    """True if the secret of a cut method is at its proper position, or wholly behind the cut.
 
-    It is where it belongs if it reaches to the cut, and not beyond the frame: a wrong length before
-    it takes other bytes for its length, which say gigabytes. A table that goes on behind the cut
-    is enough, for what it takes for names and values shows that it is none; a text takes anything.
+    The position is proper if the secret reaches to the cut, and not beyond the frame: after a wrong
+    length, other bytes stand for the secret's length, and mean gigabytes. A table that reaches
+    beyond the cut is enough, because a table is self-checking. A text is not.
 
     Args:
         index: The method, in `METHODS`.
@@ -229,8 +229,8 @@ def is_in_place(index: int, payload: bytes, size: int) -> bool:
 
 
 def without_properties(payload: bytes) -> bytes:
-    """A start-ok's payload with no properties of the client: what it says of the login, by which
-    those of connections that have names of their own are alike.
+    """A start-ok's payload without the client properties. Only the login is left, so that
+    connections with different names have equal payloads.
     """
     return payload[:4] + bytes(4) + payload[8 + int.from_bytes(payload[4:8], "big") :]
 
@@ -283,13 +283,13 @@ _known_name = lru_cache(MAX_LOGINS)(_login_name)
 def with_secrets(
     known: tuple[bytes, ...] | None, method: int, payload: bytes
 ) -> tuple[bytes, ...] | None:
-    """The secrets of a connection, and those of another method, the latest first; one object for
-    connections that are alike.
+    """The secrets of a connection with those of another method, the latest first; connections with
+    equal secrets share one object.
 
     Args:
-        known: Those before it; null where there are none.
+        known: The secrets before it, or None.
         method: Its index in `METHODS`.
-        payload: Its payload, class and method numbers included, or what was captured of it.
+        payload: Its captured payload, class and method numbers included.
     """
     read = _known_secrets if len(payload) <= LONG_LOGIN_BYTES else _with_secrets
     return read(known, method, payload)
@@ -321,7 +321,7 @@ _alike: Callable[[tuple[bytes, ...]], tuple[bytes, ...]] = lru_cache(MAX_LOGINS)
 
 
 def password(mechanism: bytes, response: bytes) -> bytes:
-    """What a SASL response has to keep secret: of an unknown mechanism's, all."""
+    """The secret part of a SASL response; the whole response for an unknown mechanism."""
     if mechanism == b"PLAIN":
         return response.rpartition(b"\0")[2]
     if mechanism == b"AMQPLAIN":
@@ -333,12 +333,12 @@ def password(mechanism: bytes, response: bytes) -> bytes:
 
 
 def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> bytes | None:
-    """A reply text without the bytes that it quotes; None when it may be shown as it is.
+    """A reply text without the bytes that it quotes; None if it may be shown unchanged.
 
     Args:
         text: The reply text.
         blamed: (class, method) that the closing method blames; zeros for none.
-        past_login: Whether the broker has accepted the client on this connection.
+        past_login: True if the broker has accepted the client on this connection.
     """
     opened = text.find(b"<<")
     if opened < 0 or (text.startswith(b"<<>>", opened) and text.count(b"<<") == 1):
@@ -350,7 +350,7 @@ def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> byte
 
 
 def without_secrets(text: bytes, secrets: tuple[bytes, ...]) -> bytes | None:
-    """A broker's text without these secrets; None when none of them is in it."""
+    """A broker's text without these secrets; None if it contains none of them."""
     safe = text
     for secret in secrets:
         if secret in safe:

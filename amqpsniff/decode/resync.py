@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Finding the next frame boundary in bytes whose beginning was not seen.
+"""Search for the next frame boundary in bytes without a known beginning.
 
 A capture that starts in the middle of a connection, or that lost packets, gives bytes that begin
 anywhere in a frame. Every byte where a plausible header stands starts a *candidate*: a
@@ -342,9 +342,9 @@ class Candidate:
     """A chain of frames that begins at `start`; `next` is the boundary it is at.
 
     `frames` holds (offset, type, channel, size, payload or None, bytes missing, (packet number,
-    ts_ns, moment)), `held` counts the bytes of the payloads, `strong` the strong frames. Of the
-    frame under way `kind` is -1 while its header is awaited. `wake` is the position whose turn
-    decides what comes next.
+    ts_ns, moment)), `held` counts the bytes of the payloads, `strong` the strong frames. `kind` is
+    the type of the current frame, -1 before its header. The candidate is examined again at the
+    position `wake`.
     """
 
     start: cython.longlong
@@ -372,16 +372,16 @@ class Candidate:
 
     @cython.exceptval(check=False)
     def keeps(self) -> cython.bint:
-        """True if the bytes of the frame under way are kept until it is whole."""
+        """True if the bytes of the current frame are kept until it is complete."""
         return self.size <= _MAX_KEPT and self.missing == 0
 
     @cython.exceptval(check=False)
     def turn(self) -> cython.longlong:
-        """The position whose turn comes when the frame under way is whole."""
+        """The position to examine when the current frame is complete."""
         return max(self.next, self.next + self.size + 8 - _HEADER)
 
     def worse(self, other: Candidate) -> cython.bint:
-        """Which of two to give up: that with less proof, else that which takes longer for some."""
+        """True if this candidate has less proof than `other`, or the same and waits longer."""
         if self.strong != other.strong:
             return self.strong < other.strong
         if len(self.frames) != len(other.frames):
@@ -399,7 +399,7 @@ class Search:
         offset: Stream offset of the first byte that will be fed.
         forced: Take the frame header there for granted (framing was known up to it).
 
-    `tentative`: framing was not known for sure before it either; see `state.TENTATIVE_BYTES`.
+    `tentative`: framing was uncertain before the search too; see `state.TENTATIVE_BYTES`.
     """
 
     probe: FrameProbe
@@ -435,7 +435,7 @@ class Search:
         return self.window.end()
 
     def room(self) -> cython.longlong:
-        """How many bytes to feed next at most."""
+        """Maximum number of bytes to feed next."""
         room: cython.longlong = max(FIRST_FEED_BYTES, self.searched)
         if not self.half.budget.has_plenty():
             room = FIRST_FEED_BYTES
@@ -444,7 +444,7 @@ class Search:
         return room
 
     def hopeless(self) -> cython.bint:
-        """True if so much was searched in vain that this is another protocol."""
+        """True if `FOREIGN_AFTER_BYTES` were searched without AMQP: it is another protocol."""
         return self.searched >= FOREIGN_AFTER_BYTES and not self.half.connection.is_amqp
 
     @cython.cfunc
@@ -482,7 +482,7 @@ class Search:
 
     @cython.cfunc
     def finish(self) -> Candidate:
-        """No more octets: the chain that is believed after all, or None."""
+        """End of the bytes: the chain to accept, or None."""
         return self._conclude(False)
 
     @cython.ccall
@@ -501,7 +501,7 @@ class Search:
         return 0
 
     def _trim(self) -> cython.int:
-        """Forget bytes that no chain needs any more."""
+        """Forget bytes that no chain needs."""
         keep: cython.longlong = self.scanned
         candidate: Candidate
         for candidate in self.candidates:
@@ -544,7 +544,7 @@ class Search:
                 return first
 
     def _scan(self, stop: cython.longlong) -> cython.bint:
-        """Go on to `stop`, or to the first byte that could begin a frame, and start there."""
+        """Scan to `stop`, and start a candidate at each byte that can begin a frame."""
         data: cython.const[cython.uchar][::1] = self.probe.reader.data
         shift: cython.longlong = self.window.first - self.window.base
         at: cython.longlong = self.scanned + shift
@@ -665,7 +665,7 @@ class Search:
         return self._add(candidate, payload)
 
     def _add(self, candidate: Candidate, payload: Any) -> cython.int:
-        """Add the frame under way to its chain."""
+        """Add the current frame to its chain."""
         offset: cython.longlong = candidate.next
         candidate.next += candidate.size + 8
         packet = self.window.packet_of(candidate.next)
@@ -708,7 +708,7 @@ class Search:
         return None
 
     def _is_expected(self, candidate: Candidate) -> cython.bint:
-        """True if what a hole cut off begins a run, as the ones before it did."""
+        """True if a cut candidate begins its run of bytes, as those of the runs before it did."""
         return candidate.start == self.begin and self.beginnings >= CUT_BEGINNINGS - 1
 
     def _begins_cut(self) -> cython.bint:
@@ -722,7 +722,7 @@ class Search:
     def _survive(
         self, candidate: Candidate, begin: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Go on behind a hole that lies inside the body which a candidate is in, or drop it."""
+        """Continue a candidate after a hole inside its current body, else drop it."""
         if candidate.kind != BODY or candidate.next + 7 + candidate.size < end:
             return self._drop(candidate)
         # the hole is not in the frame header, which the probe needs whole

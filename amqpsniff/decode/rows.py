@@ -221,7 +221,7 @@ class Rows:
     @cython.ccall
     @cython.exceptval(-1)
     def settle(self, row: cython.longlong) -> cython.int:
-        """A row that might have changed does not any more."""
+        """A row that could change is final."""
         self.pending -= 1
         if self.wanted and not self.given:
             self.waiting.values[row] = 0
@@ -392,15 +392,14 @@ class MessageRows(Rows):
     """Rows of the `messages` table, one per content; `rows_expected` of them, and
     `bytes_expected` of headers, are made room for.
 
-    Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
-    `ordinal` of its content among all that were opened, a `mark` that is the same for the same
-    properties and body size (0 where they were not captured, negative where not whole), of those
-    that the broker may return a `body_mark` that is the same for the same bytes of the body (null
-    where they were not captured), and the number of frames that were there when it `ended_at`.
-    `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
-    of `amqpsniff.session.link_columns`, None without links, `deliveries` those of `amqp10.columns`,
-    `meanings` those of `meanings`; `notes` and `calls` are what its `NoteWriter` says of rows, None
-    where it says nothing.
+    Properties and bodies are written only if `wanted`. Besides the table's columns a row has the
+    `ordinal` of its content among all opened contents; a `mark`, equal for equal properties and
+    body size (0 if not captured, negative if incomplete); for a publish that the broker may return
+    a `body_mark`, equal for equal bodies (`NULL` if not captured); and `ended_at`, the number of
+    frames at its end. `made` has a bit for each of `PROPERTIES` that is written, from the lowest.
+    `links` are the columns of `amqpsniff.session.link_columns`, None without links, `deliveries`
+    those of `amqp10.columns`, `meanings` those of `meanings`; `notes` and `calls` are written by
+    its `NoteWriter`, None without any.
     """
 
     made: cython.int
@@ -498,8 +497,8 @@ class MessageRows(Rows):
                 self.made |= 1 << place
 
     def sent(self, row: cython.longlong) -> cython.longlong:
-        """Bytes of a body that were sent: what was announced, or was there of one that never
-        ended; `NULL` where its header is missing.
+        """Bytes of a body that were sent: its size, or the captured bytes if it is incomplete;
+        `NULL` if its header is missing.
         """
         size: cython.longlong = self.body_size.values[row]
         if size != NULL and self.status.values[row] == INCOMPLETE:

@@ -56,8 +56,8 @@ _MAX_IDLE_BUFFERS = cython.declare(cython.longlong, MAX_IDLE_BUFFERS)
 
 @cython.cclass
 class MemoryBudget:
-    """Bytes `held` of frames and contents that are not whole yet, in so many `stores`, and their
-    bound; `refused` counts those that were not kept for it, by kind."""
+    """Bytes `held` of incomplete frames and contents, the number of their `stores`, and their
+    bound; `refused` counts, by kind, those that were not kept because of it."""
 
     held: cython.longlong
     stores: cython.longlong
@@ -107,7 +107,7 @@ class StreamBuffer(Octets):
         return self.used + count <= self.size or self.budget.allows(2 * (self.used + count))
 
     def should_release(self) -> cython.bint:
-        """True if it is so large, or one of so many, that it is released when it is empty."""
+        """True if a store is too large, or stores are too many, to be kept when it is empty."""
         if self.size > _MAX_KEPT or self.budget.stores > _MAX_IDLE_BUFFERS:
             return True
         return self.size > _FIRST_STORE and not self.budget.has_plenty()
@@ -134,18 +134,16 @@ _NAMED: list[tuple[int, tuple[Any, ...]]] = cython.declare(list, [(-1, (None, No
 
 @cython.cclass
 class Connection:
-    """One conversation as the decoder sees it; `began`: its first bytes are in the capture.
+    """The decoder's state of a conversation; `began`: its first bytes are in the capture.
 
-    `login` is what `login_name` needs of connection.start-ok, secret and all, until `user` is
-    asked for: then it is that name, and False where it has none;
-    `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
-    four bytes after `AMQP` in the client's protocol header; without one, those of a version that
-    is not decoded where frames or the server's header show it, else null. `capture` is the one that
-    it begins in, null where bytes came without one. `reads_bodies`: bits of
-    `decode.meanings`, if its client is of a framework that packs know, so that rules look at the
-    beginnings of bodies. `session` and `volume` belong
-    to those who follow or count the connection, `greeted_ns` too: the time of the protocol header,
-    0 where that is not known.
+    `login` has the parts of connection.start-ok for `login_name`, including the secret, until
+    `user` is read: then it is the name, or False without one. `sent_secrets` are the secrets in its
+    methods so far, or None. `asked` has the four bytes after `AMQP` in the client's protocol
+    header; without one, those of an undecoded version that frames or the server's header show, else
+    None. `capture` is its first capture, None for bytes without one. `reads_bodies`: bits of
+    `decode.meanings`, if packs know the client's framework, so that rules read the beginnings of
+    bodies. `session` and `volume` belong to the tracker and the census, and so does `greeted_ns`:
+    the time of the protocol header, 0 if unknown.
     """
 
     conversation: Any
@@ -195,7 +193,7 @@ class Connection:
 
     @property
     def user(self) -> Any:
-        """The name that logged in; None while it is not known."""
+        """The user name of the login, or None."""
         if isinstance(self.login, bytes):
             name = login_name(self.login)
             self.login = False if name is None else _alike(name)
@@ -203,7 +201,7 @@ class Connection:
 
     @property
     def dialect_name(self) -> Any:
-        """The dialect; None while it is not known."""
+        """The dialect, None while unknown."""
         if self.is_amqp10 or self.is_amqp010:
             return "1.0" if self.is_amqp10 else "0-10"
         return method_layout.DIALECT_NAMES[self.dialect]
@@ -228,8 +226,8 @@ class Connection:
 
 @cython.cclass
 class Repeated:
-    """A finding that is in the log, of a direction and channel: it came `count` times since the log
-    was told, `last` in a packet of this number. One with a count is in the list `untold`."""
+    """A logged finding of a direction and channel: `count` repetitions are not in the log yet, the
+    last in packet `last`. Objects with a count are in the list `untold`."""
 
     connection: Connection
     code: str
@@ -252,24 +250,24 @@ _NO_CONTENTS: dict[int, Any] = cython.declare(dict, {})
 
 @cython.cclass
 class Half:
-    """One direction of a connection: where its bytes are in terms of frames.
+    """One direction of a connection: its framing state.
 
-    `offset` is the stream offset of the next byte. A frame that has begun but is not whole is
-    either kept in `store` (`kept` bytes of it, `expected` in all once the header is there), or, a
-    body frame, only counted: `left` bytes of it, the end byte included, are still to come. After
-    a hole in a kept frame the rest of it is counted the same way (`skipping`).
+    `offset` is the stream offset of the next byte. An incomplete frame is kept in `store` (`kept`
+    bytes so far, `expected` in all once its header is complete). A body frame is only counted:
+    `left` bytes of it, with the end byte, are still to come. After a hole in a kept frame the rest
+    of it is counted in the same way (`skipping`).
 
-    `number` and `ts_ns` are those of the packet that is being read, `frame_…` the place, type,
-    channel and size of the frame under way.
+    `number` and `ts_ns` are those of the current packet, `frame_…` the place, type, channel and
+    size of the current frame.
 
-    `first_bytes` are those of a direction that is no AMQP, `first_…` packet and time of them.
-    `active` is the content of the last channel that had one, null before the first, `others` those
-    of other channels. `search` is the search for the next boundary; behind one, the stream offset
-    up to which framing is tentative; else null. `amqp10`: what its framer remembers where it is
-    AMQP 1.0, else null. `repeated` are findings that came twice, by code; null before the first.
+    `first_bytes` are those of a direction that is not AMQP, `first_…` their packet and time.
+    `active` is the latest content, None before the first, `others` are those of other channels.
+    `search` is the search for the next boundary; after one, the stream offset up to which framing
+    is tentative; else None. `amqp10`: state of its framer for AMQP 1.0, else None. `repeated`:
+    repeated findings by code, None before the first.
 
-    `lossy` says that bytes of unknown meaning were missing; `opened_since` are the channels on
-    which a content was opened after that, whose state is therefore known again.
+    `lossy`: unidentified bytes were missing; `opened_since`: channels on which a content was opened
+    after that, so that their state is certain again.
     """
 
     connection: Connection
@@ -347,7 +345,7 @@ class Half:
         return [] if self.active is None else [self.active, *self.others.values()]
 
     def has_grown(self) -> cython.bint:
-        """True if buffers have become so large that they are better given back."""
+        """True if buffers are large enough to be released."""
         size: cython.longlong = 0 if self.store is None else self.store.size
         if self.active is not None:
             for buffer in (self.active.store, self.active.body):
@@ -504,7 +502,7 @@ class Content:
         return 0
 
     def end_body(self) -> cython.int:
-        """Keep no bytes of a body any more; only a small buffer is used again."""
+        """Drop the kept bytes of a body; only a small buffer is reused."""
         self.keeping = False
         if self.body.size > _MAX_KEPT:
             self.body = None
@@ -512,7 +510,7 @@ class Content:
 
     @cython.cfunc
     def place(self) -> tuple[Any, ...]:
-        """Where its method is, for a finding: (channel, packet number, ts_ns)."""
+        """Position of its method, for a finding: (channel, packet number, ts_ns)."""
         return self.channel, self.number, self.ts_ns
 
     def body_rest(self) -> cython.longlong:

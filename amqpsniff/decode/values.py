@@ -9,7 +9,7 @@ Invariants: nothing is read at or past `end` of the window given; what was writt
 even when the bytes run out inside a table (containers close themselves); nesting is bounded. A
 method answers `OK`, `CUT` (the bytes ran out, nothing usable written: the caller takes the text
 back to its mark) or `PARTIAL` (they ran out inside a container; what is there is whole JSON). An
-oddity of a value is a bit of `oddities`; whoever knows the packet and the channel reports it as a
+oddity of a value is a bit of `oddities`; the caller, who has packet and channel, reports it as a
 finding.
 
 Field-value tags are read by one of three readings (`spec.field_tags`): what RabbitMQ and the Qpid
@@ -110,7 +110,7 @@ _HEX = b"0123456789abcdef"
 
 
 def oddity_text(code: str, where: str, tag: int) -> str:
-    """What is said of an oddity: where it is, and of which tag when a tag is odd."""
+    """The text about an oddity: its place, and the tag for an unusual tag."""
     if code not in _OF_TAGS:
         return where
     written = f" ('{chr(tag)}')" if 32 < tag < 127 else ""
@@ -255,7 +255,7 @@ class ValueReader(ByteReader):
     def _pairs(
         self, at: cython.longlong, limit: cython.longlong, cut: cython.bint, depth: cython.int
     ) -> cython.int:
-        """Write name/value pairs up to `limit`; `cut` says that the table goes on past it."""
+        """Write name/value pairs up to `limit`; `cut`: the table continues beyond it."""
         out: Texts = self.out
         first: cython.bint = True
         mark: cython.longlong
@@ -326,7 +326,7 @@ class ValueReader(ByteReader):
 
     @cython.exceptval(-2)
     def _skip(self, at: cython.longlong, limit: cython.longlong) -> cython.longlong:
-        """Position after the tagged value at `at`; -1 when it cannot be told."""
+        """Position after the tagged value at `at`; -1 if unknown."""
         kind: cython.int = self.kinds[self.data[at]] & 0x7F
         if kind == 0 or at + 1 + self.widths[kind] > limit:
             return -1
@@ -342,7 +342,7 @@ class ValueReader(ByteReader):
     ) -> cython.ulonglong:
         """A hash of the entries of a field table in any order: RabbitMQ 4.3 sorts headers by name.
 
-        `BCC` does not count, which a broker takes off. Where entries cannot be told apart it is the
+        `BCC` does not count, because a broker removes it. If the entries cannot be read, it is the
         hash of the bytes.
         """
         start: cython.longlong = at

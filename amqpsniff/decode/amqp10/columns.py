@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Columns of messages that only deliveries of AMQP 1.0 have.
 
-They hang on the rows of a batch with such deliveries (`MessageRows.deliveries`), so that others do
-without. The decoder writes what the delivery says, the session what became of it.
+They are an attribute of the rows of a batch with such deliveries (`MessageRows.deliveries`); other
+batches have none. The decoder writes the delivery's own fields, the session its outcome.
 """
 
 from __future__ import annotations

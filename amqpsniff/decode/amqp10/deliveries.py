@@ -89,13 +89,13 @@ _NO_COLUMN = cython.declare(
 @cython.final
 @cython.cclass
 class Delivery:
-    """A message under way, by its first transfer.
+    """An incomplete message, from its first transfer on.
 
-    `reads`: the sections before the body are wanted. `body_left` are the bytes still to come of the
-    section of a body. `store` holds the sections that are whole, each from its constructor on at
-    one of `places`, and behind them, from `read` on, the beginning of one that is not, of which
-    `wanted` bytes are needed. Of a message that one frame holds, sections stay in the data of its
-    `source`, which is None for others. `unread`: what comes is only counted. `lost` counts bytes
+    `reads`: the sections before the body are requested. `body_left`: remaining bytes of the current
+    body section. `store` holds the complete sections, each from its constructor on at one of
+    `places`, and after them, from `read` on, the beginning of an incomplete one, which needs
+    `wanted` bytes. If one frame has the whole message, its sections stay in the data of `source`,
+    which is None otherwise. `unread`: the following bytes are only counted. `lost` counts bytes
     that were not captured, `seen` those that were.
     """
 
@@ -168,10 +168,10 @@ class DeliveryAssembler:
 
     Args:
         plan: The plan of the run.
-        contents: The assembler of 0-9-1: what it does with bodies is done here too.
-        messages: Where the rows go.
+        contents: The assembler of 0-9-1, whose treatment of bodies is used here too.
+        messages: The rows to write.
 
-    `told`: all columns of deliveries are made, else only addresses.
+    `told`: write all columns of deliveries, else only addresses.
     """
 
     report: Any
@@ -334,7 +334,7 @@ class DeliveryAssembler:
         return 0
 
     def lose(self, under_way: dict[Any, Any]) -> None:
-        """Frames of a half-stream may be missing: those of what is under way, too."""
+        """Frames of a half-stream may be missing, also of its incomplete messages."""
         found: Delivery
         for found in under_way.values():
             found.holed = found.unread = True
@@ -343,7 +343,7 @@ class DeliveryAssembler:
     def _sections(
         self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
-        """Sections from a boundary on; position gone on to. What is not whole is kept."""
+        """Read sections from a boundary on; returns the position reached. Keeps incomplete ones."""
         code: cython.int
         place: cython.longlong
         after: cython.longlong
@@ -388,7 +388,7 @@ class DeliveryAssembler:
             if not found.reads or code < 0 or code > _FOOTER:
                 pass
             elif not self.told and (code == 1 or code == 2 or code == _FOOTER):
-                pass  # annotations that nobody reads
+                pass  # annotations that are not requested
             elif found.source is not None or self._may_keep(found, after - place):
                 if found.places[code] < 0:
                     found.places[code] = place if found.source is not None else found.store.used
@@ -409,7 +409,7 @@ class DeliveryAssembler:
     def _asks_for_token(
         self, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
-        """True if these properties say that the body is a token; its attach may not be captured."""
+        """True if these properties announce a token in the body, even without a captured attach."""
         if not (self.keep_bodies or self.meanings is not None):
             return False
         return reader.bytes_at(at, end - at).find(_PUT_TOKEN) >= 0  # `in` is slow for bytes
@@ -460,10 +460,10 @@ class DeliveryAssembler:
         code: cython.int,
         after: cython.longlong,
     ) -> cython.Py_ssize_t:
-        """A section of the body whose constructor is at a place, and that ends at `after`, -1 when
-        there are too few bytes; so is what this gives.
+        """A body section with its constructor at `place` and its end at `after`; returns this end.
+        Both are -1 if there are too few bytes.
 
-        Of data the content is the body, of a value or a sequence the encoded value is.
+        The body is the content of a data section, or the encoded value of a value or a sequence.
         """
         width: cython.longlong = 0
         content: cython.longlong = place
@@ -516,7 +516,7 @@ class DeliveryAssembler:
 
     @cython.ccall
     def finish(self, half: Half, under_way: dict[Any, Any]) -> None:
-        """No more bytes of a half-stream."""
+        """End of a half-stream."""
         for found in under_way.values():
             self.end(half, found, INCOMPLETE)
         under_way.clear()
@@ -659,8 +659,8 @@ class DeliveryAssembler:
         row: cython.longlong,
         further: list[Any],
     ) -> cython.int:
-        """Write delivery annotations, message annotations, footer, and what has no column of the
-        properties, as one object."""
+        """Write delivery annotations, message annotations, footer, and the properties without a
+        column, as one object."""
         more: DeliveryColumns = self.messages.deliveries
         column: Texts = more.annotations
         reader.out = column
@@ -696,7 +696,7 @@ class DeliveryAssembler:
         end: cython.longlong,
         row: cython.longlong,
     ) -> cython.int:
-        """Write what the section `header` says."""
+        """Write the columns of the section `header`."""
         out: MessageRows = self.messages
         more: DeliveryColumns = out.deliveries
         if not reader.open_list(at, end):
@@ -775,7 +775,7 @@ class DeliveryAssembler:
         row: cython.longlong,
         made: cython.int,
     ) -> cython.int:
-        """Write what the section `properties` says, of the columns that are `made`."""
+        """Write the columns of the section `properties` that are in `made`."""
         if not reader.open_list(at, end):
             return 0
         at = reader.items

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Framing of AMQP 1.0: the bytes of a half-stream cut into frames.
 
-A protocol header may stand at any boundary: as the size of a frame its first letters would be
-1.1 GB. Behind it, or behind a boundary that a search found, one frame follows the other. A frame is
-kept until it is whole; of a large transfer the fields are read once they are there, and the payload
-goes on as it comes. A hole inside a frame is passed over by its size. Any other, and framing that
-breaks, begins a search: for a protocol header, or for the header of a frame, whose performative
-must be there as well, and which must end where another one begins or where the bytes end.
+A protocol header may stand at any boundary: as the size of a frame its first letters would mean
+1.1 GB. After it, or after a boundary that a search found, one frame follows the other. A frame is
+kept until it is complete; for a large transfer the fields are read as soon as they are complete,
+and the payload is passed on as it comes. A hole inside a frame is skipped by the frame's size. Any
+other hole, or broken framing, begins a search: for a protocol header, or for a frame header with
+its performative, whose frame must end where another one begins or where the bytes end.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _MAX_SEARCHED = cython.declare(cython.longlong, MAX_SEARCHED_BYTES)
 @cython.inline
 @cython.exceptval(-1, check=True)
 def _take_header(half: Half, reader: TypedReader, at: cython.longlong) -> cython.bint:
-    """Take the frame header at `at` for that of the frame under way; false if it is none."""
+    """Read the frame header at `at`; False if it is invalid."""
     if at < 0 or at + _HEADER > len(reader.data):
         raise IndexError("a header outside the data")
     size: cython.longlong = u32(reader.data, at)
@@ -125,9 +125,9 @@ class Search:
         return octets, number, ts_ns
 
     def find(self, ended: Any) -> Any:
-        """Drop what is before the next boundary; true where it is believed to be one.
+        """Drop the bytes before the next boundary; True if one was found.
 
-        With `ended` nothing more comes: a frame that may be one is taken for one.
+        With `ended`, at the end of the bytes, a possible frame is accepted.
         """
         octets, at = self.octets, 0
         while (found := _START.search(octets, at)) is not None:
@@ -185,7 +185,7 @@ class Amqp10Framer:
 
     @cython.ccall
     def search(self, half: Half) -> Any:
-        """The next boundary of a half-stream is not known."""
+        """The next boundary of a half-stream is unknown: begin a search."""
         state: Amqp10Half = half.amqp10
         half.forget_frame()
         state.search = Search()
@@ -250,7 +250,7 @@ class Amqp10Framer:
         return at
 
     def _refuse(self, half: Half) -> cython.int:
-        """The bytes at the place of a frame header are none."""
+        """The bytes at a frame boundary are not a frame header."""
         size = half.frame_size + _HEADER
         code = "frame-too-large" if size > _MAX_FRAME else "frame-type-unknown"
         self.report(code, half, f"a frame of {size} bytes, or a header that is too short")
@@ -284,7 +284,7 @@ class Amqp10Framer:
 
     @cython.ccall
     def _claim(self, half: Half, kind: cython.int, offset: cython.longlong, octets: bytes) -> None:
-        """Say what bytes are, to who asked for claims."""
+        """Label bytes, if claims are requested."""
         self.handler.claim(half, kind, offset, half.frame_channel, len(octets), octets, -1, True)
 
     def _begun(
@@ -454,14 +454,14 @@ class Amqp10Framer:
         return 0
 
     def _search_in(self, half: Half, octets: bytes) -> cython.int:
-        """Bytes come while the next boundary is not known."""
+        """Search these bytes for the next boundary."""
         state: Amqp10Half = half.amqp10
         half.offset += len(octets)
         state.search.add(octets, half.number, half.ts_ns)
         return 0
 
     def _take_up(self, half: Half, ended: cython.bint) -> cython.int:
-        """Go on behind every boundary that the search finds."""
+        """Continue after every boundary that the search finds."""
         state: Amqp10Half = half.amqp10
         number, ts_ns = half.number, half.ts_ns
         while state.search is not None and state.search.find(ended):
@@ -484,7 +484,7 @@ class Amqp10Framer:
 
     @cython.ccall
     def finish(self, half: Half) -> None:
-        """No more bytes of a half-stream."""
+        """End of a half-stream."""
         state: Amqp10Half = half.amqp10
         if state.search is not None:
             self._take_up(half, True)

@@ -67,14 +67,14 @@ _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
 @cython.cclass
 class Amqp10Half:
-    """The state of one direction: messages under way by channel and handle, and the one
-    that the frame under way is of; handles of links to which secrets are sent, and of those without
-    an address, whose messages name theirs. `tells_redelivered`: it is a RabbitMQ, which says
-    first-acquirer of each delivery, and false where it is a redelivery (measured on 3.10 and 4.3);
-    of others false may be a default.
+    """The state of one direction: incomplete messages by channel and handle, and the message of the
+    current frame; handles of links that carry secrets, and of links to the anonymous terminus,
+    whose messages have their own address. `tells_redelivered`: the sender is RabbitMQ, which sets
+    first-acquirer in each delivery, False for a redelivery (measured on 3.10 and 4.3); from other
+    senders False may be a default.
 
-    `search` is set while the next boundary is searched. `first_part` are the bytes kept of a large
-    transfer whose payload is handed on as it comes, 0 for none.
+    `search` is set while the next boundary is searched. `first_part`: kept bytes of a large
+    transfer whose payload is passed on as it comes, 0 for none.
     """
 
     first_part: cython.longlong
@@ -102,7 +102,7 @@ class Amqp10Frames:
 
     Args:
         plan, options: See `Decoder`.
-        handler: Begins rows and knows who is the client.
+        handler: Begins rows and knows which side is the client.
     """
 
     report: Any
@@ -139,10 +139,10 @@ class Amqp10Frames:
         end: cython.longlong,
         size: cython.longlong,
     ) -> cython.Py_ssize_t:
-        """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
+        """Read the body of the current frame, `at`..`end` of the data, `size` bytes in all.
 
-        Gives what of it is not a payload's, -1 where it has none. The payload that is there is
-        handed on, what is behind it has to be by the caller.
+        Returns the number of bytes before the payload, -1 without one. The captured payload is
+        passed on here, its later bytes by the caller.
         """
         state: Amqp10Half = half.amqp10
         handler: FrameHandler = self.handler
@@ -258,7 +258,7 @@ class Amqp10Frames:
         return ((found.handle << 16) | half.frame_channel) in state.secret_links
 
     def _redact(self, half: Half, found: Performative) -> cython.int:
-        """Say in the arguments of a transfer that its payload may be a token."""
+        """Mark the payload of a transfer as a possible token, in its arguments."""
         if found.code == TRANSFER and self._is_secret(half, found):
             out: Texts = self.handler.frames.arguments
             out.used -= 1  # the closing brace
@@ -276,7 +276,7 @@ class Amqp10Frames:
         return 0
 
     def finish(self, half: Half) -> cython.int:
-        """No more bytes of a half-stream."""
+        """End of a half-stream."""
         state: Amqp10Half = half.amqp10
         if state.under_way:
             self.handler.refresh(half.connection)
@@ -285,7 +285,7 @@ class Amqp10Frames:
         return 0
 
     def _complain(self, half: Any, reader: Any, answer: Any, whole: Any) -> None:
-        """Report what is wrong with a frame; of one that was cut, words are missing."""
+        """Report a malformed frame; a cut frame lacks bytes without being malformed."""
         name = _NAMES.get(self.decoder.code, "a performative")
         if not whole and answer != EXACT and answer != LONG:
             self.handler.contents.note_loss(half)
@@ -305,7 +305,7 @@ class Amqp10Frames:
             self.report(oddity, half, oddity_text(oddity, where, 0))
 
     def _learn(self, half: Half, reader: TypedReader, found: Performative) -> cython.int:
-        """Take what the connection's beginning and attaches say."""
+        """Read the connection's handshake and attaches."""
         state: Amqp10Half = half.amqp10
         decoder: PerformativeDecoder = self.decoder
         connection: Connection = half.connection
@@ -324,7 +324,7 @@ class Amqp10Frames:
         return 0
 
     def _cut(self, half: Half, found: Performative) -> None:
-        """A link or a session of this side is over: its deliveries do not go on behind it."""
+        """End of a link or session of this side: its incomplete deliveries end too."""
         state: Amqp10Half = half.amqp10
         self.deliveries.ended_at = self.handler.frames.rows - 1
         channel: cython.int = half.frame_channel

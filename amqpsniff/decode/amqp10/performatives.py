@@ -454,7 +454,7 @@ def _truth(fields: PerformativeDecoder, reader: TypedReader, place: cython.int) 
 
 @cython.cclass
 class JsonCache(TableCache):
-    """Performatives that a decoder has read, and their JSON: peers say what others said."""
+    """Cache of performatives and their JSON: different peers send equal ones."""
 
     decoder: PerformativeDecoder
 
@@ -463,6 +463,6 @@ class JsonCache(TableCache):
         self.decoder = decoder
 
     def _write(self, reader: Any, at: Any, end: Any) -> Any:
-        """Write what is not remembered."""
+        """Write the JSON of a performative that is not in the cache."""
         self.decoder.put_json(reader, -1)
         return 0

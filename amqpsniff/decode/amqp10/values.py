@@ -102,8 +102,8 @@ def uuid_text(octets: bytes) -> bytes:
 class TypedReader(ValueReader):
     """Reads values of `data`; `next` is the position after the last one that was written.
 
-    Of a list that was opened, `items` begins its first value, `limit` ends it, `count` says how
-    many there are, `code` is its descriptor as a number, -1 for one that is none of the standard's.
+    For an opened list, `items` is the position of its first value, `limit` its end, `count` the
+    number of values, `code` its descriptor as a number, -1 if the standard does not define it.
     """
 
     items: cython.longlong
@@ -161,7 +161,7 @@ class TypedReader(ValueReader):
         return at + width
 
     def wanted(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
-        """Bytes that the value with its constructor at `at` takes, as far as it says; not 0."""
+        """Size of the value with its constructor at `at`, or a lower bound of it; never 0."""
         code: cython.int = self.data[at]
         width: cython.longlong = _WIDTH[code]
         if _SHAPE[code] == _FIXED or width == 0:
@@ -173,7 +173,7 @@ class TypedReader(ValueReader):
     def descriptor(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """Position of the constructor of the described value at `at`, with its `code`.
 
-        -1 where there is none. The code is -1 for a descriptor that is not the standard's.
+        -1 if there is no described value. The code is -1 if the standard does not define it.
         """
         self.code = -1
         if at + 2 > end or self.data[at] != 0:
@@ -512,7 +512,7 @@ class TypedReader(ValueReader):
         return -1
 
     def truth(self, at: cython.longlong, end: cython.longlong) -> cython.int:
-        """1 or 0 for the boolean at `at`; -1 where there is none."""
+        """1 or 0 for the boolean at `at`; -1 if there is no boolean."""
         if at >= end:
             return -1
         code: cython.int = self.data[at]
@@ -565,7 +565,7 @@ class ValueCache(TableCache):
     """Values, such as the maps of sections, and their JSON."""
 
     def _write(self, reader: Any, at: Any, end: Any) -> Any:
-        """Read what is not remembered."""
+        """Read a value that is not in the cache."""
         typed: TypedReader = reader
         typed.put_value(at, end)
         return 0
