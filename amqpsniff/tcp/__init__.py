@@ -1,7 +1,7 @@
 """Packets in, bytes of TCP conversations in order out.
 
-`Reassembler.feed` takes a batch of packets and gives a `StreamBatch` of events; `finish` ends what
-is still open. Time is the packets' own; what is missing is a gap, never an error.
+`Reassembler.feed` takes a batch of packets and returns a `StreamBatch` of events; `finish` ends all
+open conversations. Time is the packets' own; missing bytes are a gap, never an error.
 """
 
 from .codes import CLOSE, DATA, GAP, OPEN

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""A TCP conversation as a person names it, and what was counted of it.
+"""A TCP conversation: its names and its counts.
 
-There may be hundreds of thousands of short ones in a capture, so texts are made when someone asks.
+A capture may have hundreds of thousands of short ones, so texts are made on demand.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ _RESPONDER = cython.declare(_Shown, _Shown())
 class Conversation:
     """One TCP conversation; direction 0 is what the originator sends, 1 what the responder sends.
 
-    The originator sent the SYN; where none was captured, it sent the first segment captured. Counts
-    are pairs by direction; they go on until the `CLOSE` and stay as they are then.
+    The originator sent the SYN, or without a captured SYN the first captured segment. Counts are
+    pairs by direction; they are final at the `CLOSE`.
     """
 
     first: HalfStream  # what the originator sends
@@ -104,7 +104,7 @@ class Conversation:
     reset_ns: cython.longlong  # the time of a RST that TCP takes, -1 without one
     reset: Any  # a `Reset` whose consequences are still in doubt, or None
     successor: Any  # a `PossibleSuccessor`, or None
-    lingers: cython.bint  # it is finished but for an acknowledgement, see `Limits.linger_ns`
+    lingers: cython.bint  # only an acknowledgement is missing, see `Limits.linger_ns`
     over_ns: cython.longlong  # when it was taken for over, whatever others there are; else -1
 
     findings_made: dict[Any, Any]  # how many of each code
@@ -182,21 +182,21 @@ class Conversation:
 
     @property
     def starts(self) -> tuple[int | None, int | None]:
-        """The sequence number of stream offset 0, by direction; null where it is not known."""
+        """The sequence number of stream offset 0, by direction; None if unknown."""
         return _start(self.first), _start(self.second)
 
     @property
     def acked(self) -> tuple[int, int]:
-        """The highest offset acknowledged beyond a hole, by direction; 0 where there was none."""
+        """The highest offset acknowledged beyond a hole, by direction; 0 without one."""
         return self.first.acked, self.second.acked
 
     @property
     def connection_id(self) -> str:
-        """16 hex digits that name a conversation wherever it is read.
+        """16 hex digits that identify a conversation, the same in every capture of it.
 
-        From both endpoints, in an order that does not depend on who spoke first, and the
-        originator's initial sequence number; where that was not captured, from which use of the two
-        ports it is.
+        They are computed from both endpoints, in an order that does not depend on the direction,
+        and from the originator's initial sequence number, or without it from the number of earlier
+        conversations of the two endpoints.
         """
         if self.name is None:
             self.name = self._name()
@@ -307,7 +307,7 @@ class Conversation:
 
     @property
     def zero_windows(self) -> tuple[ZeroWindow | None, ZeroWindow | None]:
-        """How long each direction's sender could receive nothing while data waited for it."""
+        """Time in which each direction's sender had a closed window while data waited for it."""
         return (
             zero_window(self.first, self.second, self.end_ns),
             zero_window(self.second, self.first, self.end_ns),

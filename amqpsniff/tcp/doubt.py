@@ -1,10 +1,10 @@
-"""Segments that end a conversation only if TCP takes them: a RST, a SYN, another beginning.
+"""Segments that end a conversation only if TCP accepts them: a RST, a SYN, another beginning.
 
 A TCP discards a RST outside its receive window and answers one that is inside, but not exactly at
 the next byte, with a challenge ACK (RFC 9293 §3.10.7.4, RFC 5961 §3). It answers a SYN in the same
-way once a connection is synchronized (RFC 5961 §4). So such a segment is kept as a doubt, and what
-follows decides: either its sender goes on, with bytes in sequence or acknowledgements of what came
-since, or the conversation is over. A rare path, so plain Python.
+way once a connection is synchronized (RFC 5961 §4). So such a segment is kept as a doubt, and later
+segments decide: if its sender continues, with bytes in sequence or acknowledgements of later bytes,
+the conversation is open, else it has ended. A rare path, so plain Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Doubt:
-    """A segment that ends a conversation, unless its sender goes on in spite of it."""
+    """A segment that ends a conversation, unless its sender continues in spite of it."""
 
     __slots__ = ("side", "number", "ts_ns", "own_end", "other_end")
 
@@ -53,7 +53,7 @@ class Reset(Doubt):
         self.seq = segment.seq
         self.ack = segment.ack if segment.flags & ACK else -1
         self.captured_end = captured_end  # the RST may be numbered after bytes not captured
-        self.went_on_ns = -1  # when its sender went on, -1 if it has not
+        self.went_on_ns = -1  # when its sender continued, -1 if it has not
         self.payload_ns = segment.ts_ns  # time of the last payload of either side since
 
 
@@ -75,7 +75,7 @@ class PossibleSuccessor(Doubt):
         super().__init__(side, first.number, first.ts_ns, own_end, other_end)
         self.keys = keys  # those of the two directions, the one of the first segment first
         self.segments = [first]
-        self.code = code  # of the finding if the old conversation goes on, None for no finding
+        self.code = code  # of the finding if the old conversation continues, None for no finding
         self.detail = detail
         flags = first.row[FLAGS]
         self.with_syn = bool(flags & SYN)

@@ -35,7 +35,7 @@ class Whole(NamedTuple):
 
 @cython.cclass
 class _Partial:
-    """The fragments of one packet: disjoint ranges in order; `length` is -1 while not known."""
+    """The fragments of one packet: disjoint ranges in order; `length` is -1 while unknown."""
 
     first_ns: cython.longlong
     starts: list[Any]

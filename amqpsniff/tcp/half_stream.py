@@ -5,15 +5,15 @@ Positions are 64-bit offsets from the byte after the SYN (or from the first byte
 segment's 32-bit sequence number is placed relative to `next_seq`, the number of the byte at
 `next_offset` that is waited for, so that the wrap at 2^32 is nowhere else.
 
-Invariants: what is below `next_offset` was handed on, as bytes or as a gap, and never is again;
-what is held begins above it; nothing lies beyond `fin_offset` once that is known.
+Invariants: every offset below `next_offset` was delivered once, as bytes or as a gap; held pieces
+begin above it; no piece lies beyond `fin_offset` once that is known.
 
-Bytes that arrive before the ones they follow are held in pieces, disjoint and in order. Where two
-segments overlap, the bytes captured first stay: a new segment fills what is free, which may be
-several places. What is held is bounded by `Limits.held_bytes` and `held_bytes_total`.
+Bytes that arrive out of order are held in pieces, disjoint and in order. If two segments overlap,
+the bytes captured first stay: a new segment fills the free ranges, which may be several. Held bytes
+are bounded by `Limits.held_bytes` and `held_bytes_total`.
 
-When what is held is handed on, and holes are given up, is decided in `amqpsniff.tcp.out_of_order`,
-which sees both directions. This module knows neither the other one nor the conversation.
+`amqpsniff.tcp.out_of_order`, which sees both directions, decides when held bytes are delivered and
+holes are given up. This module knows neither the other direction nor the conversation.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 @cython.cclass
 class HoldingPool:
-    """What all half-streams share: their limits, writer and history, and how much they hold."""
+    """Shared state of all half-streams: limits, writer, history, and the number of held bytes."""
 
     writer: EventWriter
     history: History
@@ -137,7 +137,7 @@ class Held:
         self.octets = 0
 
     def count(self) -> cython.Py_ssize_t:
-        """How many pieces are held."""
+        """Number of pieces."""
         return len(self.pieces) - self.head
 
     @cython.cfunc
@@ -147,7 +147,7 @@ class Held:
 
     @cython.exceptval(-2)
     def first(self) -> cython.longlong:
-        """Where the first piece starts; -1 when nothing is held."""
+        """Start of the first piece; -1 without pieces."""
         piece: Piece
         if self.count() == 0:
             return -1
@@ -156,7 +156,7 @@ class Held:
 
     @cython.exceptval(-2)
     def end(self) -> cython.longlong:
-        """Where the last piece ends; -1 when nothing is held."""
+        """End of the last piece; -1 without pieces."""
         piece: Piece
         if self.count() == 0:
             return -1
@@ -165,7 +165,7 @@ class Held:
 
     @cython.exceptval(-2)
     def run_end(self) -> cython.longlong:
-        """Where the pieces end that follow each other from the first one; there must be one."""
+        """End of the contiguous pieces from the first on; there must be one."""
         piece: Piece
         index: cython.Py_ssize_t
         position: cython.longlong = self.first()
@@ -178,7 +178,7 @@ class Held:
 
     @cython.exceptval(-2)
     def after(self, position: cython.longlong) -> cython.longlong:
-        """Where the first piece at or after a position starts; -1 for none."""
+        """Start of the first piece at or after a position; -1 for none."""
         piece: Piece
         index: cython.Py_ssize_t = self._index(position)
         if index >= len(self.pieces):
@@ -319,11 +319,11 @@ class HalfStream:
     doubted: cython.schar  # a segment that may end the conversation is in doubt, see `doubt`
 
     # position in the stream
-    isn: cython.longlong  # initial sequence number, -1 while not known
-    next_seq: cython.longlong  # number of the byte at `next_offset`, -1 while not known
+    isn: cython.longlong  # initial sequence number, -1 while unknown
+    next_seq: cython.longlong  # number of the byte at `next_offset`, -1 while unknown
     next_offset: cython.longlong  # all bytes before it were handed on
     held: Held  # pieces behind it, None before the first one
-    fin_offset: cython.longlong  # where a FIN ends the stream, -1 while not known
+    fin_offset: cython.longlong  # where a FIN ends the stream, -1 while unknown
     fin_number: cython.longlong  # the packet of that FIN
     fin_ns: cython.longlong
     delivered_number: cython.longlong  # the packet of the bytes handed on last
@@ -431,7 +431,7 @@ class HalfStream:
         return 0
 
     def ahead(self, seq: cython.longlong) -> cython.longlong:
-        """How far `seq` is beyond the byte waited for; negative when before it."""
+        """Distance of `seq` from the next expected byte; negative before it."""
         distance: cython.longlong = (seq - self.next_seq) & MASK
         return distance - RANGE32 if distance >= SIGN32 else distance
 
@@ -463,8 +463,8 @@ class HalfStream:
         return 0
 
     def sent_before(self, seq: cython.longlong, ts_ns: cython.longlong) -> cython.int:
-        """Every byte before the one numbered `seq` was sent, as an empty segment shows that has
-        this number. Whether it arrived is not known: it may come again.
+        """Every byte before `seq` was sent, because an empty segment has this number. The bytes may
+        be lost, and sent again.
         """
         offset: cython.longlong = self._before_fin(self.offset_of(seq))
         if offset > self.sent:
@@ -477,7 +477,7 @@ class HalfStream:
 
     @cython.exceptval(-2)
     def known_end(self) -> cython.longlong:
-        """Where the bytes end that are known to have been sent, without those that are held."""
+        """End of the bytes that were certainly sent, apart from held ones."""
         return max(self.acked, self.sent)
 
     def finish_at(
@@ -507,7 +507,7 @@ class HalfStream:
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
 
     def captured_end(self) -> cython.longlong:
-        """Where what was captured or acknowledged ends, behind holes too; a FIN counts as one."""
+        """End of the captured or acknowledged bytes, also after holes; a FIN counts as a byte."""
         end: cython.longlong = max(self.next_offset, self.known_end())
         if self.holds():
             end = max(end, self.held.end())
@@ -520,7 +520,7 @@ class HalfStream:
         return self.next_offset + self.ahead(self.ack_seq)
 
     def differs(self, segment: Segment, offset: cython.longlong) -> cython.bint:
-        """True if bytes at an offset are known to be others than those captured there before."""
+        """True if bytes at an offset differ from those captured there before."""
         found: cython.int = self._compare(segment, segment.start, offset, segment.captured)
         return found & HISTORY_CONFLICT != 0
 
@@ -531,7 +531,7 @@ class HalfStream:
         offset: cython.longlong,
         captured: cython.longlong,
     ) -> cython.int:
-        """Compare a part of a segment with what was handed on, see `History.compare`."""
+        """Compare a part of a segment with the delivered bytes, see `History.compare`."""
         return self.pool.history.compare(
             self.last_row, segment.octets, start, offset, captured, segment.seen, segment.ts_ns
         )
@@ -558,11 +558,11 @@ class HalfStream:
         return self.impossible_count
 
     def lost_before(self, segment: Segment, round_trip_ns: cython.longlong) -> cython.bint:
-        """True if a segment before bytes that are held was lost on its way here, and sent again.
+        """True if a segment before held bytes was lost before the capture point, and sent again.
 
-        Its sender learns of the loss by the answer to what follows, so it comes a round trip after
-        that and as a later IP packet, and nobody has acknowledged it. `round_trip_ns`: of the
-        handshake, which others may beat by half; -1 for unknown, then the IP packet decides.
+        Its sender detects the loss by the answer to later segments, so it comes a round trip after
+        these, as a later IP packet, and is not acknowledged yet. `round_trip_ns`: that of the
+        handshake, later ones may take half of it; -1 if unknown, then the IP packet decides.
         """
         piece: Piece
         index: cython.Py_ssize_t
@@ -582,10 +582,10 @@ class HalfStream:
         return segment.ts_ns >= later(piece.ts_ns, max(round_trip_ns >> 1, MIN_RESENT_NS))
 
     def insert(self, segment: Segment, needs: cython.longlong, waits: cython.bint) -> cython.int:
-        """Take the payload of a segment: hand on what is next, hold what is behind a hole.
+        """Insert the payload of a segment: deliver the next bytes, hold those after a hole.
 
-        `needs`: the offset of the other direction that it acknowledges; `waits`: it is held until
-        that was handed on. Gives bits: `RETRANSMITTED` and those after it.
+        `needs`: the offset of the other direction that it acknowledges; `waits`: hold it until that
+        offset was delivered. Returns bits: `RETRANSMITTED` and those after it.
         """
         start: cython.longlong = segment.start
         captured: cython.longlong = segment.captured
@@ -630,7 +630,7 @@ class HalfStream:
         offset: cython.longlong,
         captured: cython.longlong,
     ) -> cython.int:
-        """Bytes that were handed on before: count them, compare them with what was."""
+        """Count bytes that were delivered before, and compare them with those."""
         result: cython.int = self._compare(segment, start, offset, captured)
         if result == HISTORY_SAME_PACKET or self._repeated(offset, captured, segment.ts_ns):
             return SAME_PACKET
@@ -700,7 +700,7 @@ class HalfStream:
         ts_ns: cython.longlong,
         seen: cython.longlong,
     ) -> cython.int:
-        """Hand on the next `length` bytes, of which `captured` are there."""
+        """Deliver the next `length` bytes; `captured` of them were captured."""
         block: cython.longlong
         writer: EventWriter = self.pool.writer
         if captured > 0:
@@ -758,8 +758,8 @@ class HalfStream:
         return 0
 
     def end(self, other: HalfStream, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
-        """Nothing more comes: what is known to have been sent but was not seen is a gap, unless the
-        other side was still heard of and never acknowledged it: then the network lost it.
+        """End of the direction. Bytes that were certainly sent but not captured are a gap, unless
+        the other side sent later segments without acknowledging them: then the network lost them.
         """
         missing: cython.longlong = self.known_end() - self.next_offset
         if other.last_ns >= later(self.sent_ns, self.pool.limits.linger_ns):

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The beginning of a conversation: who opened it, and where its streams begin.
+"""The beginning of a conversation: its originator, and the first sequence numbers of its streams.
 
-A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A SYN
-with another number than the known one means that the endpoints are used again. If the capture began
-after the conversation, a SYN shortly before the first byte captured is its own, captured late.
-Without a SYN, the first segment with payload opens a conversation. If the endpoints have an open
-conversation, only a segment does whose payload and numbers show that they are used again.
+A SYN has the first sequence number of its direction, its answer has both (RFC 9293 §3.5). A SYN
+with another number than before means that the endpoints are used again. If the capture began after
+the conversation, a SYN shortly before the first captured byte is its own, captured late. Without a
+SYN, the first segment with payload opens a conversation. While the endpoints have an open
+conversation, a segment opens another one only if its payload and numbers prove the reuse.
 """
 
 from __future__ import annotations
@@ -97,12 +97,11 @@ def detect_reuse(
 ) -> cython.int:
     """Check if a segment shows that the endpoints are used again, though no SYN was captured.
 
-    Gives `REUSED`, `MAYBE_REUSED` if the answer to it has to show that, or 0. The segment has a
-    protocol header and nothing else, as clients wait for the answer to it, or a TLS ClientHello;
-    and the numbers of both directions jump, its own and the one that it acknowledges. A body may
-    have the same bytes and lie behind a hole, but then not both sides have lost some. Where numbers
-    are lower than before, what is sent again or was captured twice looks the same, unless it lies
-    before the first byte or has other bytes.
+    Returns `REUSED`, `MAYBE_REUSED` if the answer has to prove it, or 0. Such a segment has only a
+    protocol header, because clients wait for its answer, or a TLS ClientHello; and the numbers of
+    both directions jump, its own and the acknowledged one. A body after a hole may have the same
+    bytes, but then only one side has a loss. If the numbers are lower than before, a retransmission
+    or a duplicate looks the same, unless it lies before the first byte or has other bytes.
     """
     seq: cython.longlong = segment.seq
     ack: cython.longlong = segment.ack
@@ -131,9 +130,8 @@ def detect_reuse(
 def _must_be_first(segment: Segment) -> cython.bint:
     """True if a segment's payload can only be the first of its sender.
 
-    That is a protocol header and nothing else, or a TLS ClientHello whose record is that message
-    and nothing else: of an encrypted record (RFC 5246 §6.2.1, RFC 8446 §4.1.2) the bytes after its
-    length are not so by chance.
+    It is either only a protocol header, or a TLS record with only a ClientHello: in an encrypted
+    record (RFC 5246 §6.2.1, RFC 8446 §4.1.2) the bytes after the length do not match by chance.
     """
     octets: bytes = segment.octets
     start: cython.longlong = segment.start
@@ -153,7 +151,7 @@ def _must_be_first(segment: Segment) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
-    """True if a number is ahead of all that is known of a direction, or far behind it."""
+    """True if a number is ahead of all captured bytes of a direction, or far behind them."""
     ahead: cython.longlong
     if half.next_seq < 0:
         return False
@@ -164,7 +162,7 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
 
 
 def set_starts(table: ConversationTable, conversation: Conversation, starts: Any) -> cython.int:
-    """Directions begin with these sequence numbers, by key, unless it is known already."""
+    """Set the first sequence numbers of directions, by key, unless they are set already."""
     half: HalfStream
     for key, start in starts.items():
         half = table.keys[conversation.key]
@@ -179,7 +177,7 @@ def set_starts(table: ConversationTable, conversation: Conversation, starts: Any
 
 
 def classify_syn(half: HalfStream, other: HalfStream, segment: Segment) -> cython.int:
-    """Take a SYN of direction `half`, or the answer to one, and say whose it is."""
+    """Classify a SYN of direction `half`, or the answer to one, by its conversation."""
     seq: cython.longlong = segment.seq
     asked: cython.longlong = (segment.ack - 1) & MASK
     whose: cython.int
@@ -231,7 +229,7 @@ def _whose_request(half: HalfStream, other: HalfStream, seq: cython.longlong) ->
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
-    """True if what was captured of a direction can have begun with `isn`."""
+    """True if the captured bytes of a direction can have begun with `isn`."""
     behind: cython.longlong
     if half.next_seq < 0:
         return True

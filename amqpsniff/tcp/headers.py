@@ -2,9 +2,9 @@
 """Packets to TCP segments: one row of `SEGMENT_FIELDS` integers per segment.
 
 Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find
-the TCP header of all other packets. What is not a followed TCP segment is counted and left. A
-segment whose first 14 bytes of header were captured is a row; of less there is no telling what it
-was. A segment that ICMP says could not reach its destination is a row too, marked `UNREACHABLE`.
+the TCP header of all other packets. Other packets are counted and skipped. A segment is a row if
+the first 14 bytes of its header were captured; fewer bytes do not identify it. A segment that ICMP
+reports as undeliverable is a row too, marked `UNREACHABLE`.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def unread_tunnels(capture: str, unread: dict[str, int]) -> Finding:
 
 @cython.cclass
 class HeaderParser:
-    """Packets in, rows of TCP segments out; counts what it skips.
+    """Packets in, rows of TCP segments out; counts the skipped packets.
 
-    `ports`: only segments from or to one of them become rows (null: all). `fragments` holds IP
+    `ports`: only segments from or to one of them become rows (None: all). `fragments` holds IP
     fragments until their packet is whole.
     """
 
@@ -103,7 +103,7 @@ class HeaderParser:
         self.not_ip = self.not_tcp = self.malformed = self.other_ports = 0
 
     def counts(self) -> dict[str, int]:
-        """What was skipped, in packets."""
+        """Numbers of skipped packets."""
         return {
             "not_ip": self.not_ip,
             "not_tcp": self.not_tcp,
@@ -269,7 +269,7 @@ class HeaderParser:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _walk(self, header: cython.longlong) -> cython.int:
-        """How the layers from an IP header end; counts what is not TCP."""
+        """Result of walking the layers from an IP header on; counts packets that are not TCP."""
         kind: cython.int
         if header < 0:
             self.not_ip += 1
@@ -325,9 +325,9 @@ class HeaderParser:
         stop: cython.longlong,
         wire_stop: cython.longlong,
     ) -> cython.longlong:
-        """Where the payload of the segment at `at` starts; -1 if cut, wrong or not followed.
+        """Start of the payload of the segment at `at`; -1 if cut, malformed or not followed.
 
-        Of one that starts somewhere, the first 14 bytes are there.
+        Otherwise at least the first 14 bytes of the header were captured.
         """
         start: cython.longlong
         if at < 0 or stop > len(octets):

@@ -2,15 +2,15 @@
 
 If the first segment of a conversation has no SYN, the conversation began before the capture, or its
 SYN was captured late. A segment that may be the first with payload waits in a `PendingConversation`
-for a short time (see `Limits`), with those that follow it, until it is known who opened the
-conversation and where both streams begin. If that stays unknown, a stream begins with the lowest of
-its bytes that are there. Segments of a responder wait in the same way while its answer to the SYN
-is missing. A rare path, so plain Python.
+for a short time (see `Limits`), with later ones, until the originator and the beginning of both
+streams are known. If they stay unknown, a stream begins with its lowest captured byte. Segments of
+a responder wait in the same way while its answer to the SYN is missing. A rare path, so plain
+Python.
 
-Other segments do not wait. Mostly they belong to a connection that began before the capture; their
-rows would come behind those of others, so a message that they publish would not be known when
-another connection delivers it. Of 424 captures that begin at any packet of seven, 59 lost links
-between connections that way, and 4 where only channel.open waits.
+Other segments do not wait. Mostly they belong to a connection that began before the capture. Their
+rows would come after those of other connections, so a delivery there would not find its publish. Of
+424 captures that begin at any packet of seven, 59 lost links between connections that way, and 4 if
+only channel.open waits.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class PendingConversations:
 
     @property
     def full(self) -> bool:
-        """True if there can be no more."""
+        """True if no more conversations fit."""
         return len(self.queue) >= self.limits.joining_conversations
 
     @property
     def deadline_ns(self) -> int:
-        """When the first one is opened at the latest."""
+        """The latest time at which the first conversation is opened."""
         return self.queue[0].deadline_ns if self.queue else NEVER
 
     def make(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> PendingConversation:
@@ -95,7 +95,7 @@ class PendingConversation:
         self.octets = 0
 
     def add(self, segment: KeptSegment, limits: Limits) -> bool:
-        """Let a segment wait; true if all is known that it waits for, or there is no more room."""
+        """Add a waiting segment; True if nothing is left to wait for, or no more segments fit."""
         self.segments.append(segment)
         self.octets += len(segment.octets)
         full = len(self.segments) >= limits.joining_segments or self.octets > limits.joining_bytes
@@ -133,7 +133,7 @@ class PendingConversation:
         return self.keys[self.keys[0] == first.key] if answers else first.key
 
     def starts(self) -> dict[bytes, int]:
-        """The sequence number of the first byte of each direction, where anything tells."""
+        """The sequence number of the first byte of each direction, if it can be derived."""
         found = {}
         for key, back in self._directions():
             start = self._known_start(key, back)
@@ -157,7 +157,7 @@ class PendingConversation:
         return None
 
     def _known_start(self, key: bytes, back: bytes) -> int | None:
-        """Where a direction begins, as a SYN says or what the other side sends after its own."""
+        """Beginning of a direction, by a SYN or by the other side's segments after its own."""
         isn = self._isn(key)
         if isn is not None:
             return (isn + 1) & MASK
@@ -174,7 +174,7 @@ class PendingConversation:
     def _lowest_start(self, key: bytes, back: bytes) -> int | None:
         """The lowest sequence number of bytes near those of a direction's first segment.
 
-        Of a direction that has none, what the other side acknowledges.
+        For a direction without segments, the number that the other side acknowledges.
         """
         numbers = [one.row[SEQ] for one in self.segments if one.key == key and one.row[LENGTH] > 0]
         if not numbers:

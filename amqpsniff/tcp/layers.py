@@ -250,7 +250,7 @@ class Layers:
 
     @cython.exceptval(-9)
     def _extension(self, unit: cython.longlong) -> cython.int:
-        """An extension header: next header, length in units of so many bytes beyond the first 8."""
+        """An extension header: next header, length in units of `unit` bytes beyond the first 8."""
         at: cython.longlong = self.at
         if self.end - at < 2:
             return MALFORMED
@@ -280,7 +280,7 @@ class Layers:
         offset: cython.longlong,
         last: cython.bint,
     ) -> cython.int:
-        """Hand a fragment in; go on in the whole packet when this one completed it."""
+        """Add a fragment; continue in the whole packet if this one completed it."""
         stop: cython.longlong = max(self.end, self.at)
         addresses = (self.a_high, self.a_low, self.b_high, self.b_low)
         key = (self.family, addresses, identification, protocol if self.family == 4 else 0)
@@ -320,7 +320,7 @@ class Layers:
 
     @cython.exceptval(-9)
     def _inside(self, header: cython.longlong) -> cython.int:
-        """Go on with the header that a tunnel contains."""
+        """Continue with the header inside a tunnel."""
         ip: cython.longlong
         if header < 0:
             return NOT_TCP

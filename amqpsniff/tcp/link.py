@@ -226,7 +226,7 @@ def header_in_udp(
     end: cython.longlong,
     port: cython.int,
 ) -> cython.longlong:
-    """The header in a tunnel whose own is at `at`, behind that of UDP; or `UNREAD`, `NOT_IP`."""
+    """The inner header of a UDP tunnel with its own header at `at`; or `UNREAD`, `NOT_IP`."""
     if end - at < 8:
         return NOT_IP
     if port == VXLAN_PORT or port == VXLAN_PORT_OF_LINUX:  # RFC 7348
@@ -314,7 +314,7 @@ def header_in_gre(
 def _erspan_3(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """ERSPAN III (draft-foschiano-erspan §4.3): what was mirrored is Ethernet, or IP."""
+    """ERSPAN III (draft-foschiano-erspan §4.3): the mirrored packet is Ethernet, or IP."""
     kind: cython.int
     if end - at < 12:
         return NOT_IP
@@ -364,7 +364,7 @@ def _by_address_family(
 def _nflog_payload(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """Where the packet stands in what NFLOG wrote at `at`; -1 where there is none."""
+    """Position of the packet in the NFLOG attributes at `at`; -1 without a packet."""
     _attribute: cython.int
     length: cython.longlong
     kind: cython.int
@@ -391,7 +391,7 @@ def _nflog_payload(
 def _pktap(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The header below a PKTAP header, which says the link type of the packet after it."""
+    """The header after a PKTAP header, which has the link type of its packet."""
     length: cython.longlong
     if end - at < PKTAP_BYTES or octets[at + 2] or octets[at + 3] or octets[at + 9]:
         return NOT_IP
@@ -445,7 +445,7 @@ def _ppp_link(
     link_type: cython.int,
 ) -> cython.longlong:
     header: cython.longlong
-    if link_type == LINK_PPP_DIRECTION:  # a byte that says which way it went, then PPP
+    if link_type == LINK_PPP_DIRECTION:  # a byte with the direction, then PPP
         at += 1
         link_type = LINK_PPP
     if link_type == LINK_PPPOE:

@@ -1,19 +1,18 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Both directions of a conversation together: what is held back, for how long, in which order.
+"""Both directions of a conversation: which bytes are held, for how long, and in which order.
 
-Packets of a capture may be out of order, and some are missing. What a segment acknowledges was sent
-before it, so its bytes are held until those it acknowledges were handed on; and bytes beyond a
-hole are held until it is filled. A hole that the other side has acknowledged is waited for with
-patience (see `Limits`): `settle` starts the clock and reads it. Then the bytes waited for are given
-up: their holes become gaps, nothing waits for them any more, and what was held of both directions
-is handed on in the order of capture. So a question comes before its answer, whether one of them was
-captured late or never.
+Packets of a capture may be out of order, and some are missing. Acknowledged bytes were sent before
+the segment that acknowledges them, so its own bytes are held until those were delivered; and bytes
+after a hole are held until it is filled. A hole that the other side has acknowledged is waited for
+during a limited time (see `Limits`): `settle` starts and checks this time. Then the missing bytes
+are given up: their holes become gaps, and the held bytes of both directions are delivered in the
+order of capture. So a request comes before its reply, even if one of them was captured late or
+never.
 
-Of an ordinary capture nothing is held, and nothing here is called.
+In an ordinary capture no bytes are held, and no function here is called.
 
-Deadlines stand in a heap, but those of ends, which come in order and are many, in a queue. A
-deadline is only a reason to look: whether something is due is read from the half-stream's own
-state, so deadlines that were overtaken by events need not be taken out.
+Deadlines are in a heap, except those of ends, which come in order and are many: these are in a
+queue. A deadline only triggers a check of the half-stream's own state, so obsolete deadlines stay.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
 class Deadlines:
     """Half-streams by deadline."""
 
-    next_ns: cython.longlong  # the earliest deadline, `NEVER` if there is none
+    next_ns: cython.longlong  # the earliest deadline, or `NEVER`
     heap: list[Any]  # (deadline, its number, half-stream)
     queue: Any  # half-streams by `linger_ns`
     last_ns: cython.longlong  # the latest deadline in the queue
@@ -165,10 +164,10 @@ def release(
     ts_ns: cython.longlong,
     seen: cython.longlong,
 ) -> cython.int:
-    """Hand on what is held and waits for nothing more, and make gaps of holes given up.
+    """Deliver held bytes that need not wait, and make gaps of holes given up.
 
-    It is known as of packet `number`; -1 where no packet brought it about: then each segment as of
-    its own, but never before one that was handed on already.
+    The events are those of packet `number`. It is -1 if no packet caused them: then each segment
+    has its own packet, but never one before that of the last delivery.
     """
     mine: Piece
     others: Piece
@@ -273,7 +272,7 @@ def settle(
     deadlines: Deadlines,
     conversations: cython.longlong,
 ) -> cython.int:
-    """Give up what is overdue, start the clocks of other holes, and see who is ordinary."""
+    """Give up overdue holes, start the time of others, and find half-streams without holes."""
     segments: cython.longlong = half.packets + other.packets
     waiting: cython.bint
     while _give_up_overdue(
@@ -300,7 +299,7 @@ def _give_up_overdue(
     deadlines: Deadlines,
     conversations: cython.longlong,
 ) -> cython.bint:
-    """Give up what a direction has waited for too long; true if there was anything."""
+    """Give up the overdue bytes of a direction; True if there were any."""
     if _start_or_stop_wait(half, other, segments, ts_ns):
         deadlines.add(half, half.deadline_ns, conversations)
     if not _is_due(half, segments, ts_ns):
@@ -359,7 +358,7 @@ def _start_or_stop_wait(
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _hole_start(half: HalfStream) -> cython.longlong:
-    """Where the first hole begins: what is before it was handed on, or is there to be."""
+    """Start of the first hole: all bytes before it were delivered, or are held."""
     if not half.holds() or _next(half) is None:
         return half.next_offset
     return half.held.run_end()
@@ -368,7 +367,7 @@ def _hole_start(half: HalfStream) -> cython.longlong:
 @cython.cfunc
 @cython.exceptval(-2, check=True)
 def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
-    """Where the hole that begins at `there` ends, at bytes held or at the FIN; -1 for no hole."""
+    """End of the hole that begins at `there`, at held bytes or at the FIN; -1 for no hole."""
     end: cython.longlong
     if half.holds():
         end = half.held.after(there)
@@ -393,7 +392,7 @@ def _is_due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong)
 
 
 def make_room(half: HalfStream, other: HalfStream, seen: cython.longlong) -> cython.bint:
-    """Hand on bytes until no more are held than is allowed; true if there were too many."""
+    """Deliver bytes until the held ones are within the limit; True if there were too many."""
     piece: Piece
     found: cython.bint = False
     while half.holds() and half.held.full():
@@ -412,7 +411,7 @@ def flush(
     ts_ns: cython.longlong,
     seen: cython.longlong,
 ) -> cython.int:
-    """The conversation is over: give up every hole, and what was acknowledged but not seen."""
+    """End of the conversation: give up every hole, and bytes acknowledged but not captured."""
     half.abandoned_below = other.abandoned_below = NEVER
     release(half, other, -1, 0, seen)
     half.end(other, number, ts_ns)

@@ -1,16 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Packets written again with other payload: headers stay, contents go, checksums are made right.
+"""Rewrites packets with another payload: headers are kept, contents replaced, checksums corrected.
 
-`PacketRewriter.rewrite` goes the way of `link` and `layers`, from the link header inwards through
-tags and tunnels, and keeps only what it understands: of every header the fields that carry it on
-its way. Payload of TCP is what the caller says, or filler; what is not TCP, not understood, or
-behind the end that the IP header names (padding, check sequences) becomes zeros. So do options of
-IP and all of TCP but those that matter to TCP itself. Lengths stay as they are.
+`PacketRewriter.rewrite` walks as `link` and `layers` do, from the link header inwards through tags
+and tunnels, and keeps only the header fields that it knows: those needed to deliver the packet. TCP
+payload is replaced by the caller's bytes, or by filler. Everything else becomes zeros: bytes that
+are not TCP, unknown bytes, and those after the end in the IP header (padding, check sequences); so
+do IP options, and TCP options that TCP itself does not need. Lengths stay as they are.
 
-A checksum is that of the whole packet as it would have been with this payload: of a packet that was
-cut by a snap length the missing bytes count as filler. One that was wrong before, as in packets
-caught before their sender's network card finished them, is right afterwards. Fragments of IP
-packets keep their IP header.
+A checksum is that of the whole packet with the new payload: the missing bytes of a packet that was
+cut by a snap length count as filler. Wrong checksums, as in packets captured before checksum
+offload, are corrected. Fragments of IP packets keep their IP header.
 """
 
 from __future__ import annotations
@@ -75,11 +74,11 @@ class PacketRewriter:
     def rewrite(
         self, octets: bytes, link_type: int, original: int, payload: Any, payload_at: int
     ) -> bytearray:
-        """A packet of `link_type`, of which `octets` were captured of `original`, made safe.
+        """A sanitized packet of `link_type`, from its captured `octets` of `original` bytes.
 
-        `payload` stands at `payload_at` of the packet, where the walk must come to the end of a TCP
-        header; otherwise, and where it is null, filler does. `is_tcp` says afterwards that there is
-        a TCP header, `tcp_at` where it begins, `source` and `target` its original endpoints.
+        `payload` is written at `payload_at`, if a TCP header ends there; otherwise, and if it is
+        None, filler is written. Afterwards `is_tcp` is True if there is a TCP header, `tcp_at` is
+        its position, `source` and `target` are its original endpoints.
         """
         self.out = bytearray(octets)
         self.payload, self.payload_at = payload, payload_at
@@ -97,7 +96,7 @@ class PacketRewriter:
     # link headers
 
     def _link_header(self, link_type: int, end: int) -> None:
-        """What stands before an IP header at `end`, which was found."""
+        """Keep the headers before the IP header at `end`."""
         if link_type == LINK_PKTAP:  # names of interfaces and processes, and their numbers
             header = self.out[0] | self.out[1] << 8
             self._blank(12, header)
@@ -138,7 +137,7 @@ class PacketRewriter:
             self.out[at : at + 6] = self.addresses.mac(bytes(self.out[at : at + 6]))
 
     def _not_ip(self, link_type: int, end: int) -> None:
-        """A packet that leads to no IP header: its link header is kept where it is known."""
+        """A packet without an IP header: keep a known link header."""
         kept = 14 if link_type == LINK_ETHERNET else 16 if link_type == LINK_COOKED else 0
         kept = 20 if link_type == LINK_COOKED_2 else kept
         if end < kept:
@@ -150,7 +149,7 @@ class PacketRewriter:
         self._blank(kept, end)
 
     def _arp(self, end: int) -> int:
-        """ARP of Ethernet and IPv4; the position behind what is kept of it."""
+        """ARP of Ethernet and IPv4; returns the position after its kept fields."""
         at = 14
         if end - at < _ARP_BYTES or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
             return at
@@ -222,7 +221,7 @@ class PacketRewriter:
     def _transport(
         self, kind: int, at: int, end: int, wire_end: int, ends: bytes, depth: int
     ) -> None:
-        """What an IP header carries; `ends` are its addresses, for checksums."""
+        """The protocol after an IP header; `ends` are the IP addresses, for checksums."""
         out = self.out
         for _ in range(MAX_LAYERS):
             if kind == 44 and end - at >= 8 and self._u16(at + 2) & 0xFFF9 == 0:
@@ -335,7 +334,7 @@ class PacketRewriter:
             at += length
 
     def _icmp(self, kind: int, at: int, end: int, wire_end: int, ends: bytes) -> None:
-        """Type and code are kept, and a number; what it quotes is not."""
+        """Keep type, code and a number, but not the quoted packet."""
         out = self.out
         if end - at < 8:
             self._blank(at + 2, end)
@@ -363,7 +362,7 @@ class PacketRewriter:
             out[at + 4 : at + 6] = _checksum(bytes(out[at:end]) + missing)
 
     def _inner(self, ethertype: int, at: int, end: int, wire_end: int, depth: int) -> None:
-        """Go on in a tunnel, at what stands below `ethertype`."""
+        """Continue in a tunnel, with the header of `ethertype`."""
         header: cython.longlong = -1
         if at < end:
             header = find_ip_below(bytes(self.out), at, end, ethertype)
@@ -429,7 +428,7 @@ class PacketRewriter:
 def _checksum(octets: bytes) -> bytes:
     """The complement of the ones' complement sum of 16-bit words (RFC 1071).
 
-    That sum is the remainder of the whole number by 65,535, where only nothing but zeros gives 0.
+    That sum is the remainder of the whole number by 65,535, with 0 only if all words are 0.
     """
     if len(octets) & 1:
         octets += b"\0"

@@ -205,7 +205,7 @@ class Pile:
         return at
 
     def take(self) -> tuple[Any, ...]:
-        """(packets, the columns one after the other, bytes), and begin anew."""
+        """(packets, the columns one after the other, bytes); starts empty again."""
         rows: array = self.numbers[: self.count * COLUMNS]
         columns: list[Any] = [rows[column::COLUMNS].tobytes() for column in range(COLUMNS)]
         taken = self.count, b"".join(columns), self.octets
@@ -276,7 +276,7 @@ class Dealer:
         count: cython.longlong,
         loose: cython.bint,
     ) -> cython.int:
-        """Deal out packets, of which `count` are segments; `loose`: some of them are fragments."""
+        """Deal out packets with `count` segments; `loose`: some packets are fragments."""
         rows: cython.longlong[::1] = self.parser.segments() if count else self.buckets.known
         columns: Columns = Columns(batch)
         octets: bytes = batch.octets
@@ -352,7 +352,7 @@ class Dealer:
 class Survey:
     """Counts conversations without following them: `feed` for each batch of packets.
 
-    `packet_count`, `segment_count` and `octets` (captured, of all packets) are what was fed.
+    `packet_count`, `segment_count` and `octets` (captured, of all packets) count its input.
     """
 
     parser: Any

@@ -78,7 +78,7 @@ SPECIAL = cython.declare(cython.int, NO_WINDOW | ACK | SYN | FIN | RST)
 CELLS = cython.declare(cython.longlong, 16_384)
 CELL = cython.declare(cython.longlong, PORTS + 1)
 
-# Events made ready beside one for each packet.
+# Room for events in addition to one for each packet.
 SPARE_EVENTS = cython.declare(cython.longlong, 8)
 
 
@@ -153,7 +153,7 @@ class Reassembler:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was seen so far, in packets or segments.
+        """Counts so far, in packets or segments.
 
         `packets` = `not_ip` + `not_tcp` + `malformed` + `other_ports` + `fragments` that completed
         nothing + `segments`. `cut`: segments whose payload the snap length cut. `duplicates`:
@@ -177,7 +177,7 @@ class Reassembler:
         return self.slow_path.starts
 
     def take_positions(self) -> Any:
-        """Where payload of the last batch lies in its streams: `POSITION_FIELDS` for each segment.
+        """Positions of the last batch's payload in its streams: `POSITION_FIELDS` per segment.
 
         These are its row in the batch, its half-stream (as in `StreamBatch.half`), the stream
         offset of its first byte, where that byte is in the batch's bytes, how many bytes were
@@ -190,7 +190,7 @@ class Reassembler:
         return taken
 
     def feed(self, batch: Any) -> StreamBatch:
-        """Take a `PacketBatch`; gives the events its packets made known."""
+        """Take a `PacketBatch`; returns the events that its packets cause."""
         begin: cython.longlong = batch.begin
         end: cython.longlong = batch.end
         chunk: cython.longlong
@@ -221,7 +221,7 @@ class Reassembler:
 
     @cython.cfunc
     def _taken(self, octets: bytes) -> Any:
-        """What was written, as a batch."""
+        """The events written, as a batch."""
         taken = self.writer.take(octets, self.slow_path.table.conversations, self.names)
         taken.late, self.writer.late = self.writer.late, []
         taken.resets, self.writer.resets = self.writer.resets, []
@@ -239,9 +239,9 @@ class Reassembler:
         self.parser.skip(octets)
 
     def expect(self, captures: Iterable[str]) -> None:
-        """Packets of these captures may come: earlier ones stand before in packet numbers.
+        """Set the captures whose packets may come, in the order of their packet numbers.
 
-        Where not all of their packets come, the first that does would not tell.
+        If only some of their packets come, the packets alone do not show this order.
         """
         for capture in captures:
             if capture not in self.capture_indexes:
@@ -262,7 +262,7 @@ class Reassembler:
         return self._finish(most) if self.slow_path.table.open_count > most else None
 
     def finish(self) -> StreamBatch:
-        """No more packets: every open conversation is given up and closed."""
+        """End of packets: give up and close every open conversation."""
         return self._finish(-1)
 
     @cython.cfunc

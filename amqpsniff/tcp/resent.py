@@ -1,8 +1,7 @@
-"""Bytes that a side sends again and again, because nothing makes it go on.
+"""Bytes that a side retransmits repeatedly, because no acknowledgement reaches it.
 
-TCP sends the first bytes that are not acknowledged again, after longer and longer times, until an
-acknowledgement reaches it (RFC 6298 §5). For how long it does so is how long the path was cut,
-though AMQP may have nothing to say meanwhile.
+TCP retransmits the first unacknowledged bytes, at growing intervals, until an acknowledgement
+arrives (RFC 6298 §5). The duration shows how long the path was cut, even if AMQP was silent then.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ class ResentTime(NamedTuple):
     """The longest time in which a side sent the same bytes again.
 
     Attributes:
-        packet_number, start_ns: When they were sent first, as far as that is known.
-        last_ns: When they were sent last.
-        times: How often they were sent again.
-        heard_ns: When a packet of the other side came last before that.
+        packet_number, start_ns: Packet and time of the first transmission, if captured.
+        last_ns: Time of the last transmission.
+        times: Number of retransmissions.
+        heard_ns: Time of the other side's last packet before that.
         acked: True if the capture shows their acknowledgement, which did not reach the side.
-        is_last: True if the side sent nothing that follows them.
+        is_last: True if the side sent no later bytes.
     """
 
     packet_number: int
@@ -48,13 +47,13 @@ class Resent:
         self.longest = None if before is None else before.time(-1)
 
     def again(self, ts_ns: int, heard_ns: int, acked: bool, next_offset: int) -> None:
-        """They were sent again; nothing but what comes before `next_offset` was sent yet."""
+        """Count a retransmission; so far only bytes before `next_offset` were sent."""
         self.times += 1
         self.last = ts_ns, heard_ns, acked
         self.next_offset = next_offset
 
     def time(self, next_offset: int) -> ResentTime:
-        """The longest time; `next_offset` is what the side has come to."""
+        """The longest time; `next_offset` is the side's next byte."""
         ts_ns, heard_ns, acked = self.last
         is_last = next_offset == self.next_offset
         now = ResentTime(*self.first, ts_ns, self.times, heard_ns, acked, is_last)

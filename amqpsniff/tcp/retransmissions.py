@@ -2,9 +2,9 @@
 """The last segments that were delivered, to compare retransmissions with.
 
 One ring of rows serves all half-streams; a row names its half-stream's previous row, so that each
-half-stream has a chain from its newest segment back. Rows say where bytes are, not what they are:
-the blocks of packets are kept alive instead, for `Limits.history_bytes` captured bytes. Whether a
-row still counts depends on the packets between, never on how they came in batches.
+half-stream has a chain from its newest segment back. Rows have positions, not bytes: the blocks of
+packets are kept alive instead, for `Limits.history_bytes` captured bytes. The age of a row is
+counted in packets, so it does not depend on batches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROWS = cython.declare(cython.longlong, 16_384)
 
 @cython.cclass
 class History:
-    """Where the bytes of the last segments are; one object for all half-streams.
+    """Positions of the bytes of the last segments; one object for all half-streams.
 
     The argument `seen` of its methods is the number of bytes of packets captured so far.
     """
@@ -137,9 +137,9 @@ class History:
     ) -> cython.bint:
         """True if the packet being read is the one that was captured at `before_ns`, once more.
 
-        What is sent again is another IP packet, whose identification differs, and the clocks of two
-        capturing hosts may be apart; where packets have none (IPv6, or 0), only the time,
-        `Limits.duplicate_ns`, tells.
+        A retransmission is another IP packet with another identification. The clocks of two
+        capturing hosts may differ. For packets without identification (IPv6, or 0) only the time
+        decides, by `Limits.duplicate_ns`.
         """
         if identification != self.identification:
             return 0
@@ -155,12 +155,11 @@ class History:
         seen: cython.longlong,
         ts_ns: cython.longlong,
     ) -> cython.int:
-        """Hold a segment against the chain that ends in row `last`.
+        """Compare a segment with the chain that ends in row `last`.
 
-        Gives `HISTORY_CONFLICT` if bytes it has in common with one of them differ, plus
-        `HISTORY_SAME_PACKET` if it is another copy of one of them. Farther back than is remembered
-        it is a copy, too, if its identification is before that of the newest: what is sent again
-        comes after it.
+        Returns `HISTORY_CONFLICT` if common bytes differ, plus `HISTORY_SAME_PACKET` if it is a
+        copy of one of them. A segment older than the history also counts as a copy if its
+        identification is before the newest one: a retransmission has a later identification.
         """
         result: cython.int = 0
         number: cython.longlong = last

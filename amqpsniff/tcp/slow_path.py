@@ -1,13 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Conversations beyond the ordinary segment: beginnings, ends, holes, deadlines.
 
-`Reassembler` finds the conversation of a segment and does the ordinary ones itself; the rest comes
-here, segment by segment. `handle_segment` looks at the SYN, the RST, whether the segment can lie
-where it does, the acknowledgement, the payload and the FIN, in this order; then it gives up holes
-that are overdue, and closes the conversation at its end. What a RST or SYN means is often known
-only by what follows (`doubt`).
+`Reassembler` finds the conversation of a segment and handles ordinary segments itself; all others
+come here one by one. `handle_segment` checks the SYN, the RST, the plausibility of the position,
+the acknowledgement, the payload and the FIN, in this order; then it gives up overdue holes, and
+closes the conversation at its end. Often only later segments decide about a RST or SYN (`doubt`).
 
-What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
+Later checks (of a hole, of an unacknowledged end) wait in `deadlines`.
 """
 
 from __future__ import annotations
@@ -145,7 +144,7 @@ class SlowPath:
         return self.table.find(rows, at)
 
     def note_unreachable(self, rows: cython.longlong[::1], at: cython.longlong) -> cython.int:
-        """ICMP says that a segment did not reach its destination: note the first about a SYN."""
+        """ICMP reports an undelivered segment: note the first report about a SYN."""
         half: HalfStream = self.find(rows, at)
         if half is None or half.isn != rows[at + SEQ]:
             return 0
@@ -199,7 +198,7 @@ class SlowPath:
 
     @cython.cfunc
     def _make_pending(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
-        """A pending conversation for what comes before its SYN; None if there may be no more."""
+        """A pending conversation for segments before its SYN; None beyond the limit."""
         if self.pending.full or self.positions is not None:
             return None
         keys = key, self.table.back_key(segment.rows, segment.at)
@@ -208,7 +207,7 @@ class SlowPath:
         return pending
 
     def _queue_pending(self, pending: Any, key: bytes, segment: Segment) -> cython.int:
-        """Let a segment wait, until it is known where its conversation begins."""
+        """Let a segment wait, until the beginning of its conversation is known."""
         if pending.add(self._keep(key, segment), self.limits):
             self._replay_pending(pending)
         return 0
@@ -443,7 +442,7 @@ class SlowPath:
         return self._close_if_finished(conversation, half, other, number, ts_ns)
 
     def _waits_for_handshake(self, segment: FollowedSegment) -> cython.bint:
-        """True if a segment came before the handshake, and waits for it, or counts no more."""
+        """True if a segment came before the handshake, and waits for it, or is dropped."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
         other: HalfStream = segment.other
@@ -543,7 +542,7 @@ class SlowPath:
         return self._close(segment.conversation, segment.number, segment.ts_ns, 1)
 
     def _reset_wait(self, conversation: Conversation) -> cython.longlong:
-        """How long a conversation stays open after a RST; what is in flight takes a round trip."""
+        """Time that a conversation stays open after a RST, for bytes in flight: a round trip."""
         wait_ns: cython.longlong = self.linger_after_ns
         if conversation.reset.window_position != CERTAIN:
             return self.limits.doubtful_reset_ns
@@ -570,7 +569,7 @@ class SlowPath:
         return 0
 
     def _resolve_doubt(self, segment: FollowedSegment) -> cython.int:
-        """Check if a side goes on that sent a RST, or may have begun another conversation."""
+        """Check if a side continues after its RST, or after a possible new beginning."""
         conversation: Conversation = segment.conversation
         half: HalfStream = segment.half
         other: HalfStream = segment.other
@@ -615,7 +614,7 @@ class SlowPath:
         return 0
 
     def _ignore_reset(self, conversation: Conversation, number: cython.longlong) -> cython.int:
-        """The conversation went on after a RST."""
+        """The conversation continued after a RST."""
         reset = conversation.reset
         half: HalfStream = conversation.second if reset.side else conversation.first
         half.linger_ns = NEVER
@@ -641,7 +640,7 @@ class SlowPath:
         return self._handle(segment, index)
 
     def _accept_impossible(self, segment: FollowedSegment) -> cython.bint:
-        """Count an impossible segment; true if so many agree that they must be right."""
+        """Count an impossible segment; True if enough of them agree to be accepted."""
         half: HalfStream = segment.half
         seq: cython.longlong = segment.payload_seq
         self.impossible += 1
@@ -664,7 +663,7 @@ class SlowPath:
         return 0
 
     def _take_payload(self, segment: FollowedSegment) -> cython.int:
-        """Insert the payload of a segment; count and report what is unusual about it."""
+        """Insert the payload of a segment; count and report its anomalies."""
         found: cython.int
         offset: cython.longlong
         half: HalfStream = segment.half
@@ -710,7 +709,7 @@ class SlowPath:
         return 0
 
     def _note_resent(self, segment: FollowedSegment) -> cython.int:
-        """A segment was sent again: note for how long nothing made its sender go on."""
+        """A retransmission: note how long its sender has repeated the same bytes."""
         half: HalfStream = segment.half
         seq: cython.longlong = segment.payload_seq
         end: cython.longlong = half.ahead(seq) + segment.length
@@ -769,7 +768,7 @@ class SlowPath:
         return 0
 
     def expire(self, ts_ns: cython.longlong) -> cython.int:
-        """Capture time has come to the next deadline: see what is due."""
+        """Capture time has reached the next deadline: check all that are due."""
         half: HalfStream
         due_ns: cython.longlong
         first: cython.longlong
@@ -805,7 +804,7 @@ class SlowPath:
         return self._close_if_finished(conversation, half, other, number, conversation.end_ns)
 
     def _settle(self, half: HalfStream, other: HalfStream, ts_ns: cython.longlong) -> cython.int:
-        """Give up what is overdue, see `out_of_order`."""
+        """Give up overdue holes, see `out_of_order`."""
         seen: cython.longlong = self.history.seen
         open_count: cython.longlong = self.table.open_count
         return out_of_order.settle(half, other, ts_ns, seen, self.deadlines, open_count)

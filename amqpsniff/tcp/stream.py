@@ -81,7 +81,7 @@ class StreamBatch:
         "findings",
         "captures",
         "late",  # the events that became known by another packet
-        "resets",  # slots of conversations that had a RST, or went on after one
+        "resets",  # slots of conversations that had a RST, or data after one
     )
 
     def __init__(
@@ -110,7 +110,7 @@ class StreamBatch:
     def with_events(self, columns: tuple[Sequence[int], ...], extra: list[bytes]) -> StreamBatch:
         """Other events of the same conversations, over the same bytes and those of `extra`.
 
-        Which of them are `late` is the caller's to say.
+        The caller sets which of them are `late`.
         """
         rest = (self.conversations, self.findings, self.captures)
         other = StreamBatch(self.octets, extra, columns, *rest)
@@ -232,7 +232,7 @@ class EventWriter:
     def note_late(
         self, first: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
-        """Events from row `first` on were made known by a packet; note those of other packets."""
+        """A packet caused the events from row `first` on; note those with other packet numbers."""
         row: cython.longlong
         for row in range(first, self.count):
             if self.number[row] != number:

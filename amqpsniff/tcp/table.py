@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The table of conversations: open ones by slot, ended ones for a while, and who goes first.
+"""The table of conversations: open ones by slot, ended ones for a while, and the eviction order.
 
 A slot is the place of an open conversation in the lists that the hot loop indexes. It is free
 again in the batch after the conversation's end, so that within a batch it means one conversation.
@@ -88,7 +88,7 @@ class Closed:
     isn: cython.longlong  # in the same way
     back_isn: cython.longlong
     incarnation: cython.longlong
-    over: cython.bint  # it ended; otherwise it was given up and may go on
+    over: cython.bint  # it ended; otherwise it was given up and may continue
 
     def __init__(self) -> None:
         self.key = b""
@@ -194,7 +194,7 @@ class ConversationTable:
         return 0
 
     def remove(self, conversation: Conversation, over: cython.bint) -> cython.int:
-        """Take a conversation out and remember what is needed to know its stragglers."""
+        """Remove a conversation, and keep the data that identify its late segments."""
         half: HalfStream = self.keys.pop(conversation.key)
         self._free_next_batch.append(conversation.first.index >> 1)
         self.open_count -= 1
@@ -229,7 +229,7 @@ class ConversationTable:
         return 0
 
     def incarnation(self, key: bytes) -> cython.longlong:
-        """How many conversations of these endpoints are known to have been before."""
+        """Number of earlier conversations of these endpoints."""
         record: Closed = self._closed.get(key)
         return 0 if record is None else record.incarnation + 1
 
@@ -292,7 +292,7 @@ class ConversationTable:
 
     @cython.cfunc
     def all_open(self, most: cython.longlong) -> list[Any]:
-        """Open conversations in the order in which they were opened, so many at most."""
+        """Open conversations in the order in which they were opened, at most `most`."""
         half: HalfStream
         found: list[Any] = []
         for half in self.keys.values():

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""TCP windows that are closed: a side says that it can take no more bytes.
+"""TCP windows that are closed: a side announces a window of 0 bytes.
 
-Its window is 0 from the segment that says so to its next one that does not. That counts only if the
-other side had something to send meanwhile: it then sends probes, which repeat the byte before the
-next one or carry the next one (RFC 9293 §3.8.6.1).
+The window is closed from a segment with window 0 to the side's next one with another window. It
+counts only if the other side had bytes to send: it then sends probes, which repeat the byte before
+the next one or carry the next one (RFC 9293 §3.8.6.1).
 
 Bytes beyond the next one are sent only to an open window. If the segment that opened it was not
-captured, the window was closed until the last segment that says so.
+captured, the window counts as closed until the last segment with window 0.
 """
 
 from __future__ import annotations
