@@ -151,7 +151,7 @@ def judge_deleted(
 def deletion_of(
     context: RuleContext, server: str, what: str, name: str | None
 ) -> tuple[str | None, int | None]:
-    """The finding that says that something is not there any more, as a cause of `report_at`."""
+    """The finding about a deletion of the same subject, as a cause of `report_at`."""
     known = context.shared.get("deleted", {}).get((server, what, name))
     return ("connection-forced-closed", known[0]) if known else (None, None)
 
@@ -182,7 +182,7 @@ def judge_accepted(context: RuleContext, client: Sequence[Any], ts_ns: int) -> N
 def report_refused_login(
     context: RuleContext, how: str, said: str, number: int | None = None, ts_ns: int | None = None
 ) -> None:
-    """A login was refused, `how` it was tried and what the broker said; many are a finding."""
+    """A login was refused, with `how` it was tried and the broker's text; many are a finding."""
     context.memory["failure"] = "the login was refused"
     client: Client = client_of(context)
     words, name = client.words + how, client.text("connection_name")
@@ -201,8 +201,8 @@ def judge_refused(
 ) -> None:
     """One more login of a user from an address that was refused.
 
-    Who guesses does not have the password of an account that logged in from there, and gives its
-    connections no name.
+    An attacker who guesses passwords has no successful login of that account from there, and does
+    not name the connections.
     """
     host, server, user = client
     here = Place(*place)

@@ -1,13 +1,14 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
 """Acknowledgements of deliveries that are not outstanding, or were on a channel that ended.
 
-A client that goes on with its work after it lost a channel acknowledges on the next one: of the
-same connection, or of another one of its host. A channel is over with its close, with that of its
-connection or with TCP, whichever came first. Of those that were over when a channel was opened, on
-its connection and on its host, the last one of its number that left something counts.
+A client that continues after it lost a channel acknowledges on the next one: on the same
+connection, or on another one of its host. A channel ends with its close, with that of its
+connection or with TCP, whichever came first. Among the channels that had ended when a channel was
+opened, on its connection and on its host, the last one of its number with unsettled deliveries
+counts.
 
-A reader of some connections knows those; what it needs of others it writes down (`Records.left`,
-`Records.asked`), and `settle_stale` answers for all.
+A reader of some connections has only their channels. It records its questions about others
+(`Records.left`, `Records.asked`), and `settle_stale` answers them for all readers.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def unknown_tag(context: RuleContext) -> None:
 
 
 def _why(context: RuleContext, tag: int) -> str:
-    """Why a tag means nothing."""
+    """The reason why a tag is invalid, as text."""
     channel = context.channel
     if tag == 0:
         return "does not exist: 0 means all, and only with multiple"
@@ -83,7 +84,7 @@ def _elsewhere(context: RuleContext, tag: int) -> str:
 
 @where(BY_BROKER)
 def refused_tag(context: RuleContext) -> None:
-    """The broker says that a tag is unknown, where what was captured could not show it."""
+    """The broker reports an unknown tag that the captured deliveries did not show."""
     channel = context.channel
     code, text, _ = read_reason(context.frame.arguments_json)
     seen = context.memory.get("refused", {}).get(channel.number) == channel.incarnation
@@ -166,17 +167,17 @@ class UnsettledChannels:
 
 @cython.cclass
 class OpenChannel:
-    """A channel that may be over before TCP says so, and what it left by then."""
+    """A channel that may end before TCP does, and its unsettled deliveries at that time."""
 
     channel: Channel
     _left: Any
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self._left = None  # or when it ended, how many deliveries it had, and what it left
+        self._left = None  # or (its end, its number of deliveries, the unsettled ones)
 
     def ended(self) -> tuple[Order, int] | None:
-        """When the channel ended and in which packet; None while it is open."""
+        """Time and packet of the channel's end; None while it is open."""
         return _end_of(self.channel)
 
     def left(self) -> Unsettled | None:
@@ -191,7 +192,7 @@ class OpenChannel:
 
 
 def note_opened(context: RuleContext) -> None:
-    """A channel begins: others of its number and host may be over before TCP says so."""
+    """channel-begins: other channels of its number and host may end before TCP does."""
     if context.log.recorded is not None:
         return
     key = _on_host(context)
@@ -240,9 +241,9 @@ def note_unsettled(context: RuleContext) -> None:
 
 
 def unsettled_before(context: RuleContext, tag: int) -> Unsettled | None:
-    """What a channel left, that was over when the context's was opened, if a tag was in it.
+    """The unsettled deliveries with this tag of a channel that ended before the context's opened.
 
-    The channels are looked for once a packet, which may hold a thousand acknowledgements.
+    The channels are searched once a packet, which may hold a thousand acknowledgements.
     """
     asked = context.channel, context.number
     known = context.memory.get("left before")
@@ -279,10 +280,10 @@ def stale_words(tag: int, left: Unsettled, opened: int) -> str:
 
 
 class Question(NamedTuple):
-    """An acknowledgement that may be of what a channel of another connection left.
+    """An acknowledgement that may be for unsettled deliveries of another connection's channel.
 
-    `key` is host and channel number; `order` and `opened_order` say when it was, and when its
-    channel was opened, in packet `opened`.
+    `key` is host and channel number; `order` is its place in time, `opened_order` that of its
+    channel's open, in packet `opened`.
     """
 
     order: Order
@@ -293,7 +294,7 @@ class Question(NamedTuple):
 
 
 def question_for(context: RuleContext, tag: int) -> Question | None:
-    """What a reader of some connections cannot answer; None for a reader of all."""
+    """The question for the other readers; None for a reader of all connections."""
     key = _on_host(context)
     if context.log.recorded is None or key is None:
         return None
@@ -343,7 +344,7 @@ def _remember(context: RuleContext, name: str, key: Any, left: Unsettled) -> Non
 
 
 def _unsettled_of(channel: Channel) -> Unsettled | None:
-    """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
+    """The outstanding deliveries of an ended channel; None while it is open."""
     end = _end_of(channel)
     if end is None:
         return None
@@ -352,7 +353,7 @@ def _unsettled_of(channel: Channel) -> Unsettled | None:
 
 
 def _end_of(channel: Channel) -> tuple[Order, int] | None:
-    """When a channel ended and in which packet: with its close, its connection's, or TCP."""
+    """Time and packet of a channel's end: of its close, its connection's, or TCP's."""
     session: Session = channel.session
     capture = session.capture
     number = channel.closed_packet_number
@@ -385,7 +386,7 @@ def _opened(context: RuleContext) -> Order:
 
 
 def _on_host(context: RuleContext) -> tuple[str, int] | None:
-    """The client's host and the channel's number; None when the host is not known."""
+    """The client's host and the channel's number; None without a known host."""
     client: Client = client_of(context)
     channel: Channel = context.channel
     return (client.host, channel.number) if client.host else None

@@ -1,6 +1,6 @@
 """Deliveries that were under way when the client cancelled their consumer, and were never settled.
 
-The broker takes them for outstanding until the channel ends: nobody else gets them.
+For the broker they are outstanding until the channel ends: no other consumer gets them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CANCELS = 64
 
 
 class _Cancel(NamedTuple):
-    """A basic.cancel of the client: of which consumer, where, and the last delivery tag then."""
+    """A basic.cancel of the client: its consumer, its place, and the last delivery tag then."""
 
     consumer: Any
     number: int | None
@@ -34,7 +34,7 @@ class _Cancel(NamedTuple):
 
 
 def cancelled(context: RuleContext) -> None:
-    """basic.cancel: what comes to the consumer from now on was under way."""
+    """basic.cancel: later deliveries to the consumer were under way."""
     channel, ts_ns = context.channel, context.ts_ns
     consumer = channel.by_tag.get(context.frame.consumer_tag)
     if context.frame.side != CLIENT or consumer is None or consumer.no_ack or ts_ns is None:

@@ -72,7 +72,7 @@ def note_eta(context: RuleContext) -> None:
 
 
 def hold_for_later(context: RuleContext, due_ns: int) -> None:
-    """A message that a worker received before its time, which a header or a pack says."""
+    """A message that a worker received before its due time, by a header or a pack."""
     entry, delayed = context.facts["entry"], _delayed(context)
     if entry is None or entry.consumer is None:
         return

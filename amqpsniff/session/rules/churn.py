@@ -73,7 +73,7 @@ class _Churn:
 
     @cython.ccall
     def add(self, begin_ns: cython.longlong) -> None:
-        """Count one more connection, of which the finding speaks now and then, and at the end."""
+        """Count one more connection; the finding is updated now and then, and at the end."""
         self.count += 1
         self.end_ns = max(self.end_ns, begin_ns)
         if self.count & (self.count - 1) == 0:
@@ -105,7 +105,7 @@ def judge_connection(context: RuleContext) -> None:
     if session.closed_by == "server":
         return  # not the client
     if session.closed_by is None and conversation.ended is None:
-        return  # it may go on for long after the capture
+        return  # it may continue long after the capture
     client: Client = client_of(context)
     if max(context.messages) > FEW_MESSAGES or not client.host:
         return
@@ -194,7 +194,7 @@ def judge_channels(context: RuleContext) -> None:
 
 
 def _is_java(context: RuleContext) -> bool:
-    """True if the client says that it is RabbitMQ's Java client."""
+    """True if the client is RabbitMQ's Java client, by its properties."""
     named = client_of(context).text("product"), client_of(context).text("platform")
     return named == ("RabbitMQ", "Java")
 

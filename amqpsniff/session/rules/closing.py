@@ -93,7 +93,7 @@ def judge_vhost(
 
 
 def _code_of(context: RuleContext) -> str:
-    """The finding that says best why the broker closed the connection."""
+    """The code of the most specific finding for the broker's close of the connection."""
     session = context.session
     code, method = session.close_code, session.close_method
     text = (session.close_text or "").lower()
@@ -150,7 +150,7 @@ def _queue_of(context: RuleContext, text: str) -> Key | None:
 
 
 def _closed_by_client(context: RuleContext) -> None:
-    """connection.close, channel.close: the client says an error."""
+    """connection.close, channel.close: the client reports an error."""
     frame: MethodFrame = context.frame
     code = frame.reply_code
     if frame.side != CLIENT or code == _FORCED or not is_first_close(context, CLIENT):
@@ -165,7 +165,7 @@ def _closed_by_client(context: RuleContext) -> None:
 
 
 def _note_failure(context: RuleContext, text: str | None) -> None:
-    """Why the connection failed; without its text it may be for any of many reasons."""
+    """Note the reason of a failed connection; without a text the reason is unknown."""
     if text is not None:
         context.memory["failure"] = reply_text(context.frame.reply_code, text)
 
@@ -226,9 +226,9 @@ def judge_ended(context: RuleContext, client: Any, connection_id: str) -> None:
 
 
 def request_packet(context: RuleContext, method: str | None) -> int | None:
-    """The packet of the client's last frame before a context's event; None when there was none.
+    """The packet of the client's last frame before a context's event, or None.
 
-    With a method, of the last frame with that one; on the event's channel unless that is 0.
+    With a method, the last frame with that method; on the event's channel unless that is 0.
     """
     where: Any = context.session
     if context.channel is not None:

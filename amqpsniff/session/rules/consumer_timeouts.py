@@ -1,9 +1,9 @@
 """Consumers that RabbitMQ cancels because a delivery was not settled in time.
 
 Since 4.3 queues watch that time: the consumer is cancelled, its deliveries go back to the queue,
-and it gets nothing more until the client settles what it held. Then it gets deliveries again,
-without a new basic.consume. A link of AMQP 1.0 stays: a disposition of the broker releases what it
-held. Measured with RabbitMQ 4.3.6.
+and it gets no deliveries until the client settles those that it held. Then it gets deliveries
+again, without a new basic.consume. A link of AMQP 1.0 stays: a disposition of the broker releases
+its deliveries. Measured with RabbitMQ 4.3.6.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ HELD = "held when cancelled"
 
 
 class _Cancelled(NamedTuple):
-    """A consumer that the broker cancelled: what it held and how it ended in words, where, how long
-    it had held a delivery of which queue, and whether it was reported.
+    """A consumer that the broker cancelled: its unsettled deliveries and its end as text, the
+    place, the queue and age of its oldest delivery, and a mark if it was reported.
     """
 
     held: str
@@ -77,7 +77,7 @@ def declared(context: RuleContext) -> None:
 
 
 def allowed_ns(context: RuleContext, queue: str | None) -> int | None:
-    """How long a delivery of a queue may be held; None for no limit, or where it is not known."""
+    """Maximum time that a delivery of a queue may be held; None for no or an unknown limit."""
     release = rabbitmq_release(context)
     known: int | None = context.memory.get(TIMEOUTS, {}).get(queue)
     limited = release >= LIMITED_SINCE and (release < CANCELS_SINCE or known is not None)
@@ -87,7 +87,7 @@ def allowed_ns(context: RuleContext, queue: str | None) -> int | None:
 def timed_out(context: RuleContext, consumer: Any) -> bool:
     """True if the broker cancels a consumer for its timeout; then that is reported.
 
-    The time must be known for that; else the consumer is noted, for it may get deliveries again.
+    This needs a known time; else the consumer is noted, because it may get deliveries again.
     """
     channel, now_ns = context.channel, context.ts_ns
     if consumer is None or not consumer.unsettled or now_ns is None or not context.certain:

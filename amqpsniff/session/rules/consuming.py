@@ -61,7 +61,7 @@ def got(context: RuleContext) -> None:
 
 
 def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: str = "") -> None:
-    """Report what is read without acknowledging, of a queue that is not private."""
+    """Report consuming without acknowledgements, from a queue that is not private."""
     if may_be_private(context, queue):
         return
     detail = f"{name} of queue '{queue}'{tag}"
@@ -69,7 +69,7 @@ def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: s
 
 
 def may_be_private(context: RuleContext, queue: str | None) -> bool:
-    """True if a queue is exclusive to the connection, or that is not known."""
+    """True if a queue is, or may be, exclusive to the connection."""
     lost, private = context.session.lost_at, context.memory.get("exclusive", {})
     if not context.session.connection.began or (lost and lost[CLIENT]):
         return True  # the declaration may be missing
@@ -77,8 +77,8 @@ def may_be_private(context: RuleContext, queue: str | None) -> bool:
 
 
 def consumed(context: RuleContext) -> None:
-    """Remember when a host consumed from which queue, and forget what was cancelled before, and
-    that the queue was deleted: it is a new one.
+    """Remember the time at which a host consumed from a queue; forget earlier cancels of it, and
+    its deletion: it is a new queue.
     """
     queue = context.queue
     context.memory.get("deleted", {}).pop(queue, None)
@@ -107,7 +107,7 @@ def lost(context: RuleContext) -> None:
 
 
 def judge_unseen(context: RuleContext, host: str) -> None:
-    """What a host consumes from is not known."""
+    """Note that a host's consumed queues are unknown."""
     _note(context, context.shared.setdefault("consumes lost", OrderedDict()), host, True)
 
 
@@ -132,7 +132,7 @@ def cancelled(context: RuleContext) -> None:
         return
     session = context.session
     if queue is None and not session.connection.began and session.last_client_ns == NULL:
-        return  # a deletion that nobody answers may be what the client sent last
+        return  # an unanswered deletion may be the client's last frame
     if len(lost) >= MAX_CANCELLED:
         context.forget("consumers")
         return

@@ -1,8 +1,8 @@
 """Connections of AMQP 1.0 as wholes: logins, idle time-outs, closes with errors.
 
-What the peers say of themselves is kept as the methods of a handshake of 0-9-1 would say it
-(`amqpsniff.session.amqp10.handshake_of`), so that rules about logins and products are those of
-0-9-1. Idle time-outs are not: each side demands frames of the other (§2.4.5).
+Handshake arguments are kept in the form of 0-9-1 methods (`amqpsniff.session.amqp10.handshake_of`),
+so that rules about logins and products are those of 0-9-1. Idle time-outs are not: each side
+demands frames of the other (§2.4.5).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def login_offered(context: RuleContext) -> None:
 
 
 def not_opened(context: RuleContext) -> None:
-    """connection-ends: TCP ended before the broker's open, and nobody had closed the connection."""
+    """connection-ends: TCP ended before the broker's open, without a close of either side."""
     session = context.session
     state = session.amqp10
     if state is None or state.opens[SERVER] or session.closed_by or not context.complete:
@@ -147,7 +147,7 @@ def closed(context: RuleContext) -> None:
 
 
 def oversized(context: RuleContext) -> None:
-    """frame-oversized: a frame is larger than its receiver said that it takes."""
+    """frame-oversized: a frame exceeds its receiver's max-frame-size."""
     side, size, limit = (context.facts[name] for name in ("side", "size", "limit"))
     detail = f"a frame of {size} bytes of the {_SIDES[side]}; the other side takes {limit}"
     context.report("frame-too-large", detail)

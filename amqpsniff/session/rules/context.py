@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""The context of a rule: what it sees of one event, and how it reports what it found."""
+"""The context of a rule: the data of one event, and the ways to report a finding."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class RuleContext:
     """One event.
 
     Attributes:
-        tracker, session, channel: Where; channel is None where the event has none.
-        log: Collects findings; None where they are not requested.
-        memory: What rules remember about the connection.
-        shared: What rules remember across connections; keep it bounded.
+        tracker, session, channel: Its place; channel is None for an event without one.
+        log: Collects findings; None if they are not requested.
+        memory: State of rules about the connection.
+        shared: State of rules across connections; keep it bounded.
         frame: The `method_frame.MethodFrame` of a method's event, else None.
         request: The `method_frame.Request` that the method answers, or None.
-        number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
-        facts: What `EVENTS` says.
+        number, ts_ns: Its packet and time; ts_ns is None for a packet without a time.
+        facts: The values that `EVENTS` lists.
     """
 
     tracker: Any
@@ -119,7 +119,7 @@ class RuleContext:
         request: Any,
         facts: dict[Any, Any] | None,
     ) -> None:
-        """Set everything but `tracker` and what is its own."""
+        """Set the attributes of an event."""
         self.session, self.channel = session, channel
         self.memory = {} if session is None else session.memory
         self.number = number
@@ -133,13 +133,13 @@ class RuleContext:
     def complete(self) -> bool:
         """True if no frame of the connection is missing since its first one captured.
 
-        Every rule about something that did not come (a reply, a confirm, an acknowledgement, a
-        close, a heartbeat) asks this or `certain`. Bytes that are still waited for count as
-        captured: at an end there are none, and before it see `foresee`.
+        Every rule about an absent frame (a reply, a confirm, an acknowledgement, a close, a
+        heartbeat) checks this or `certain`. Bytes that reassembly waits for count as captured: at
+        an end there are none, and before it see `report_provisional`.
         """
         complete = self._complete
         session: Session = self.session
-        if complete is None or session.has_loss:  # a rule of the same event may say so
+        if complete is None or session.has_loss:  # a rule of the same event may change it
             connection: Connection = session.connection
             complete = not session.has_loss and 0 not in connection.conversation.packets
             self._complete = complete
@@ -169,7 +169,7 @@ class RuleContext:
 
     @cython.ccall
     def place_of(self, number: Any, ts_ns: Any) -> Any:
-        """The `Place` of another packet of the connection; both are None where not known."""
+        """The `Place` of another packet of the connection; both are None if unknown."""
         session: Session = self.session
         connection: Connection = session.connection
         name: tuple[Any, ...] = connection.name()
@@ -178,7 +178,7 @@ class RuleContext:
 
     @property
     def order(self) -> Order:
-        """When this is known: of a connection's end when it was taken for over."""
+        """Position of the event in time; for a connection's end, the time of its detection."""
         known = self._order
         if known is None:
             session: Session = self.session
@@ -200,7 +200,7 @@ class RuleContext:
         return last if named == "" else named
 
     def forget(self, what: str, count: int = 1) -> None:
-        """Count that a limit kept something of what rules remember; `rules-limit` says so."""
+        """Count entries that rules dropped because of a limit; `rules-limit` reports it."""
         forgotten = self.shared.setdefault("forgotten", {})
         forgotten[what] = forgotten.get(what, 0) + count
 
@@ -209,8 +209,8 @@ class RuleContext:
     ) -> tuple[Any, str]:
         """The variant of a finding about a subject, and its detail.
 
-        The first `MAX_APART` subjects of a connection have findings of their own, the others one
-        together, whose detail says so.
+        The first `MAX_APART` subjects of a connection have a finding each, all others share one,
+        whose detail starts with `FURTHER`.
         """
         groups = self.memory.setdefault(APART, {})
         known = groups.get((code, variant))
@@ -240,9 +240,9 @@ class RuleContext:
     ) -> None:
         """Raise a finding, at the event's packet, or at packet `number` of the time `ts_ns`.
 
-        `count` and `last` (packet number) are for one that stands for many, `variant` for what is
-        not to be counted with others of its code on the channel. `subject` is what the detail is
-        about (a queue, an exchange, a link) where others may have the same: see `apart`.
+        `count` and `last` (packet number) are for a finding with several cases. Findings of the
+        same code and channel are counted separately by their `variant`. `subject` is the queue,
+        exchange or link of the detail, if others may have the same finding: see `apart`.
         `until_ns`: see `Finding`.
         """
         session: Session = self.session
@@ -288,15 +288,15 @@ class RuleContext:
         variant: Any = None,
         subject: object = None,
     ) -> None:
-        """Raise a finding of what goes on, at packet `number` of the time `ts_ns`.
+        """Raise a provisional finding of an open state, at packet `number` of the time `ts_ns`.
 
-        What is reported of the same connection and channel takes its place, and what is foreseen
-        there with another count. Where nothing is, it stays: so what neither the end says too, nor
-        will still be true then, has to be withdrawn. If it rests on something `absent`, it is
-        withdrawn as soon as frames of the connection may be missing
-        (`provisional.withdraw_unsure`), is no news while bytes are waited for, which depends on how
-        packets come, and is not raised before a frame of each side was read: where a capture
-        begins, those of one may come late.
+        A later `report` for the same connection and channel replaces it, and so does a provisional
+        finding with another count. Otherwise it stays: withdraw it if it is no longer true and no
+        rule reports at the end. A finding about an `absent` frame is withdrawn as soon as frames of
+        the connection may be missing (`provisional.withdraw_unsure`). It is not announced while
+        reassembly waits for bytes, because that depends on how packets come. It is not raised
+        before a frame of each side was read: at the begin of a capture, those of one side may come
+        late.
         """
         log, channel, session = self.log, self.channel, self.session
         if absent and NULL in (session.last_client_ns, session.last_server_ns):
@@ -325,7 +325,7 @@ class RuleContext:
             noted[code, channel] = ProvisionalFinding(finding.key, count, number, absent, quiet)
 
     def withdraw(self, code: str, channel: Any = None, number: int | None = None) -> None:
-        """Take back what was foreseen; with a `number`, only what is about that packet."""
+        """Withdraw a provisional finding; with a `number`, only if it is about that packet."""
         if PROVISIONAL not in self.memory:
             return
         noted = self.memory[PROVISIONAL]
@@ -350,7 +350,7 @@ class RuleContext:
 
 
 def ordinal_of(known: dict[int, int], subject: object) -> int:
-    """Which of the subjects in `known` it is, from 0 on; `MAX_APART` for all after the first."""
+    """Index of the subject in `known`, from 0 on; `MAX_APART` for all beyond that number."""
     key = hash(subject)
     if key not in known:
         if len(known) >= MAX_APART:

@@ -157,15 +157,15 @@ def _never_settled(
 
 
 def _is_read_on(context: RuleContext) -> bool:
-    """True of a connection from before the capture of which all is read from where it begins."""
+    """True for a connection from before the capture without a loss since the capture began."""
     session, tcp = context.session, context.session.connection.conversation
-    lost = max(map(len, session.lost_at or ([], [])))  # one for what came before
+    lost = max(map(len, session.lost_at or ([], [])))  # one for the time before the capture
     hidden = any(tcp.gaps) or any(tcp.cut_bytes) or 0 in tcp.packets
     return not session.connection.began and lost <= 1 and not hidden
 
 
 def _times(link: Any, now_ns: int) -> tuple[int, int]:
-    """How long a link without credit was quiet, and its usual time between flows."""
+    """Quiet time of a link without credit, and its usual time between flows."""
     credit = link.credit
     quiet = now_ns - max(credit.empty_ns, link.settled_ns)
     return quiet, (credit.empty_ns - link.first_ns) // max(link.flows, 1)
@@ -178,13 +178,13 @@ def _is_empty(context: RuleContext, link: Any) -> bool:
 
 
 def lacks_credit(context: RuleContext, link: Any, now_ns: int, times: int = RENEWED_TIMES) -> bool:
-    """True if a consumer's link has had no credit for long, as a multiple of what is usual."""
+    """True if a consumer's link has had no credit for a multiple of its usual time."""
     quiet, usual = _times(link, now_ns)
     return _is_empty(context, link) and quiet >= max(RENEWED_NS, times * usual)
 
 
 def gave_none(context: RuleContext, link: Any, now_ns: int) -> int:
-    """How long a consumer's link is attached, if it has never given credit in that time; else 0."""
+    """Time since the attach of a consumer's link that has never given credit; else 0."""
     gave = link.credit.granted or link.promised > 0 or link.deliveries
     if gave or link.sends or not link.whole or link.refused or is_service(link):
         return 0
@@ -193,7 +193,7 @@ def gave_none(context: RuleContext, link: Any, now_ns: int) -> int:
 
 
 def has_more(link: Any) -> bool:
-    """True if the broker has more for a consumer: it said so, or it went on at once before."""
+    """True if the broker has more messages, by `available` or by its use of earlier credit."""
     return bool(link.available > 0 or link.credit.waits > 1)
 
 
@@ -259,7 +259,7 @@ def judge_windows(context: RuleContext) -> None:
         )
         number = allowed.empty_number if still else allowed.longest_number
         if number in context.memory.get("stopped at", ()):
-            continue  # connection-blocked says it
+            continue  # connection-blocked reports it
         ts_ns = allowed.empty_ns if still else allowed.since_ns
         context.report("session-window-closed", detail, number=number, ts_ns=ts_ns)
 

@@ -1,9 +1,9 @@
 """Findings that wait until the other direction has been read and shows no excuse.
 
-The two directions of a connection are read apart: where packets of one are missing or late, the
-other is ahead of it for a while, and acknowledges what was not seen yet. So a deferred finding
-waits until the broker closes the channel or connection, or until the connection is over, and is
-dropped when something turned out to be missing or late by then.
+The two directions of a connection are read separately: if packets of one are missing or late, the
+other is ahead of it for a while, and acknowledges frames that were not read yet. So a deferred
+finding waits until the broker closes the channel or connection, or until the connection ends, and
+is dropped if frames were missing or late by then.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _excuse(context: RuleContext) -> None:
 
 @requires("suspicions")
 def flush(context: RuleContext) -> None:
-    """Everything of the other side is there: report what was deferred."""
+    """All frames of the other side were read: report the deferred findings."""
     _excuse(context)
     waiting = context.memory.pop("suspicions", {})
     if not context.certain:

@@ -45,7 +45,7 @@ _DELIVERY_COUNT = re.compile(rb'"x-delivery-count":(\d{1,9})[,}]')
 
 
 class _Counts:
-    """A queue as far as it is known.
+    """State of a queue.
 
     Attributes:
         limit: The greatest x-delivery-limit declared, None without one.
@@ -81,7 +81,7 @@ def judge_declared(context: RuleContext, key: Any, limit: int) -> None:
 
 
 def counted(context: RuleContext) -> None:
-    """redelivered: the broker says how often the message came back."""
+    """redelivered: the broker gives the number of the message's redeliveries."""
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     found = _DELIVERY_COUNT.search(rows.headers.bytes_of(row) if rows.headers.has(row) else b"")
     if found is None or entry is None or entry.consumer is None or not entry.consumer.queue:
@@ -104,7 +104,7 @@ def counted(context: RuleContext) -> None:
 def judge_counted(
     context: RuleContext, key: Any, count: int, default: int, words: str, place: Any
 ) -> None:
-    """A message of a queue came back so often."""
+    """Take the redelivery count of a message of a queue."""
     known = remembered(context, "delivery counts", tuple(key), _Counts)
     known.default = max(known.default, default)
     if count > known.most:

@@ -1,10 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The events of which rules are asked: methods, and those of `occasions.EVENTS`.
+"""Emits the events that call rules: methods, and those of `occasions.EVENTS`.
 
-The tracker passes each frame, method and message on, and each end. Silences, recent publishes,
-routes and exchanges are counted here, and what exceeds a bound of `occasions` becomes an event.
-With a `message_log`, what takes the messages of all connections is written down there and not
-judged.
+The tracker passes on each frame, method, message and end. Silences, recent publishes, routes and
+exchanges are counted here, and a count beyond a bound of `occasions` becomes an event. With a
+`message_log`, events that need the messages of all connections are logged there and not judged.
 """
 
 from __future__ import annotations
@@ -292,7 +291,7 @@ class Emitter:
     # ends
 
     def on_channel_end(self, channel: Channel) -> cython.int:
-        """A channel incarnation is over; what it holds is not given up yet."""
+        """End of a channel incarnation; its open entries are not given up yet."""
         number = channel.closed_packet_number
         self.emit("channel-ends", channel, number, channel.end_ns, {}, channel_bits(channel))
         return 0
@@ -394,7 +393,7 @@ class Emitter:
         row: cython.longlong,
         size: cython.longlong,
     ) -> cython.int:
-        """Count a message, ask rules about what stands out; `size`: as its header says."""
+        """Count a message, emit its notable events; `size` is the body size of its header."""
         publish: cython.bint = entry is None or entry.kind == PUBLISH
         times: MessageTimes = channel.own_times()
         self._count_exchange(messages, row, publish)
@@ -464,7 +463,7 @@ class Emitter:
         row: cython.longlong,
         publish: cython.bint,
     ) -> cython.int:
-        """Count a message with or without a trace's context; ask rules about what packs say."""
+        """Count a message with or without a trace context; emit the events of packs."""
         session: Session = channel.session
         note: Note = None
         if messages.notes is not None:
@@ -556,7 +555,7 @@ class Emitter:
         return 0
 
     def _queued(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:
-        """Count how long a delivery was in its queue, if its publish is known."""
+        """Count the queue time of a delivery, if its publish was captured."""
         slot: cython.longlong = self.recent_publishes.slot_of(messages, row)
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         if slot < 0 or ts_ns == NULL:
@@ -600,7 +599,7 @@ class Emitter:
     def _count_exchange(
         self, messages: MessageRows, row: cython.longlong, publish: cython.bint
     ) -> cython.int:
-        """Count a message and its bytes for its exchange, but not when it comes again."""
+        """Count a message and its bytes for its exchange, except for a redelivery."""
         code: cython.longlong = messages.exchange.values[row]
         if code < 0 or messages.redelivered.values[row] == 1:
             return 0
@@ -637,7 +636,7 @@ class Emitter:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _end_ns(frames: FrameRows, messages: MessageRows, row: cython.longlong) -> cython.longlong:
-    """The time of the last byte of a message; NULL where that is not known."""
+    """The time of the last byte of a message; `NULL` if unknown."""
     end: cython.longlong = messages.ended_at.values[row]
     if messages.status.values[row] == INCOMPLETE or not 0 < end <= frames.rows:
         return NULL

@@ -114,7 +114,7 @@ def _parted(context: RuleContext) -> None:
 
 
 def _unclean(context: RuleContext) -> None:
-    """TCP ended and nobody had closed the connection."""
+    """TCP ended without a close of the AMQP connection."""
     conversation = context.session.connection.conversation
     side = ender(context)
     who = "TCP was ended" if side is None else f"{_SIDES[side]} ended TCP"
@@ -155,7 +155,7 @@ def _age(context: RuleContext) -> str:
 
 
 def _last_frames(context: RuleContext) -> str:
-    """How long before the end each side's last frame was."""
+    """The time from each side's last frame to the end, as text."""
     now, session = end_ns(context), context.session
     sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
     if now is None:
@@ -167,7 +167,7 @@ def _last_frames(context: RuleContext) -> str:
 
 
 def _left(context: RuleContext) -> str:
-    """What was not done yet, on all channels."""
+    """Open channels, consumers, deliveries and publishes, as text."""
     channels = [slot.channel for slot in context.session.slots() if slot.channel is not None]
     unsettled = sum(channel.unsettled for channel in channels)
     unconfirmed = sum(channel.unconfirmed for channel in channels)

@@ -44,8 +44,8 @@ class Block(NamedTuple):
 
 
 class Late:
-    """Publishes of one channel of which only the broker's next frame says that they were late: it
-    may have unblocked the connection before them, in packets that were not captured.
+    """Publishes of one channel while it was blocked. Only the broker's next frame proves them: an
+    unblocked before them may be in packets that were not captured.
     """
 
     def __init__(self, context: RuleContext, detail: str) -> None:
@@ -130,7 +130,7 @@ def _connection_ended(context: RuleContext) -> None:
 
 @requires("blocked")
 def _lost(context: RuleContext) -> None:
-    """From here on it is not known whether the connection is blocked."""
+    """From here on the blocked state of the connection is unknown."""
     if context.facts["side"] != SERVER:
         return
     _tell_sure(context)
@@ -138,7 +138,7 @@ def _lost(context: RuleContext) -> None:
 
 
 def _tell_sure(context: RuleContext) -> None:
-    """Report those who published before the broker said more; of others it is not known."""
+    """Report publishes before the broker's next frame; withdraw the uncertain others."""
     for channel, late in context.memory.pop(LATE, {}).items():
         if _is_sure(context, late):
             _tell(context, channel, late)
@@ -147,7 +147,7 @@ def _tell_sure(context: RuleContext) -> None:
 
 
 def _report_block(context: RuleContext, now: int | None, until: str) -> None:
-    """Report the block that is over at the packet where it began, and who published until then."""
+    """Report an ended block at its first packet, and the publishes during it."""
     for channel, late in context.memory.pop(LATE, {}).items():
         _tell(context, channel, late)
     context.withdraw("connection-blocked")
@@ -176,7 +176,7 @@ def judge_unblocked(
     variant: int | None,
     over_ns: int | None,
 ) -> None:
-    """A connection is not blocked any more; `over_ns` is None if it was until its end."""
+    """End of a connection's block; `over_ns` is None if it lasted until the connection's end."""
     place = Place(*where)
     count = context.shared.setdefault("blocked", {}).pop(place.connection_id, 1)
     if count > 1:
@@ -214,7 +214,7 @@ def _published(context: RuleContext) -> None:
 
 
 def _is_sure(context: RuleContext, late: Late) -> bool:
-    """True if the broker said something else after these publishes: nothing is missing before."""
+    """True if a frame of the broker came after these publishes: no earlier one is missing."""
     return bool(context.session.last_server_ns > late.last_ns)
 
 
@@ -258,7 +258,7 @@ def _asked(context: RuleContext) -> None:
 
 @requires(STOPPED)
 def _agreed(context: RuleContext) -> None:
-    """What was sent until then was under way."""
+    """channel.flow-ok: messages sent before it were under way."""
     if context.channel is None:
         return
     side = 1 - context.frame.side
@@ -274,7 +274,7 @@ def _channel_ended(context: RuleContext) -> None:
 
 
 def _report_stopped(context: RuleContext, side: int, now: int | None, until: str) -> None:
-    """Report what is over, at the packet where it began; after a loss it may have been earlier."""
+    """Report an ended stop, at its first packet; after a loss its end may have been earlier."""
     stopped = context.memory.get(STOPPED, {}).pop((context.channel.number, side), None)
     if stopped is None or stopped[2] is None:
         return

@@ -17,7 +17,7 @@ def number_of(count: int, one: str, many: str = "") -> str:
 
 
 def took_text(count: int, total_ns: int, longest_ns: int) -> str:
-    """How long some things took, of which one is the longest."""
+    """Mean and maximum of some times, or the only time."""
     if count == 1:
         return duration(longest_ns)
     return f"{duration(total_ns / count)} on average and {duration(longest_ns)} at most"
@@ -28,9 +28,9 @@ NOTICED_NS = 10_000_000
 
 
 def round_trip_text(session: Any, took_ns: float) -> str:
-    """The network's part of the time to an answer, in words; empty if it is not known.
+    """The network's part of the time to an answer, as text; empty if unknown.
 
-    It is measured when the connection is opened, at whatever place the capture was taken.
+    It is the round trip of the TCP handshake, measured at any point of capture.
     """
     round_trip_ns = session.connection.conversation.round_trip_ns
     if not 0 < round_trip_ns < took_ns or took_ns < NOTICED_NS:
@@ -62,12 +62,12 @@ def key_text(routing_key: str | None) -> str:
 
 
 def route(exchange: str | None, routing_key: str | None) -> str:
-    """Where a message was published to."""
+    """Exchange and routing key of a message, as text."""
     return f"{exchange_text(exchange)}, {key_text(routing_key)}"
 
 
 def reason_text(reason: str | None) -> str:
-    """What the broker gives as its reason."""
+    """The broker's reason, as text."""
     return "reason not captured" if reason is None else reason or "no reason given"
 
 
@@ -109,13 +109,13 @@ def when_closed(by: str) -> str:
 
 
 def until_closed(channel: Any) -> str:
-    """The same of a channel, as the end of what went on."""
+    """The end of a channel as the end of a time span, as text."""
     what = "the connection" if channel.close is None else "the channel"
     return f"until {_ENDS[channel.closed_by].format(what=what)}"
 
 
 def in_packet(number: int | None) -> str:
-    """Where something was, ` in packet 9`; empty where that is not known."""
+    """A packet as text, ` in packet 9`; empty if unknown."""
     return "" if not number else f" in packet {number}"
 
 

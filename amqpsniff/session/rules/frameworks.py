@@ -1,9 +1,9 @@
-"""Findings from packs: operations that fail, are retried or late, and whatever else stands out.
+"""Findings from packs: operations that fail, are retried or late, and other notable messages.
 
-A pack says what a message means (`amqpsniff.packs`); what stands out of that is an event, `noted`.
-Its findings stand for all connections of a capture: there is one for an operation and an exception,
-and its count is that of the messages. Failures and retries are counted as they are published, so
-that a message counts once where its delivery was captured too.
+A pack describes the meaning of a message (`amqpsniff.packs`); a notable one is an event, `noted`.
+Its findings cover all connections of a capture: there is one for an operation and an exception, and
+its count is the number of messages. Failures and retries are counted when they are published, so
+that a message counts once even if its delivery was captured too.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ _WORDS = {
 
 
 def noted(context: RuleContext) -> None:
-    """noted: what a message says of its operation."""
+    """noted: take the facts of a message about its operation."""
     said, rows = context.facts["said"], context.facts["rows"]
     sender = rows.sender.at(context.facts["row"])
     for code in _codes(said):
         words = _WORDS.get(code)
-        if words is None:  # the others of the capture are known at its end
+        if words is None:  # those of the whole capture are complete at its end
             context.memory[code] = context.memory.get(code) or context.place
         elif words.sender in (None, sender) and (code != SECRET or client_of(context).on_network):
             key = _key(context, said, words.each)
@@ -116,7 +116,7 @@ def noted(context: RuleContext) -> None:
 
 
 def _codes(said: dict[str, Any]) -> Iterator[str]:
-    """The codes of what stands out in a message."""
+    """The finding codes of a message."""
     yield from said["findings"]
     yield from sorted(_VALUED.intersection(said))
     if "most_tries" in said:
@@ -129,7 +129,7 @@ def _codes(said: dict[str, Any]) -> Iterator[str]:
 
 
 def _key(context: RuleContext, said: dict[str, Any], each: str) -> tuple[Any, ...]:
-    """What there is one finding of."""
+    """The key of a finding: all messages with the same key share one."""
     if each == "client":
         return client_of(context).host, client_of(context).application
     if each == "server":
@@ -200,7 +200,7 @@ def judge_delay(
     what: tuple[str | None, str | None],
     place: tuple[Any, ...],
 ) -> None:
-    """A delayed message was published, which says when it is due, or delivered (None)."""
+    """A delayed message was published, with its due time, or delivered (None)."""
     delay = remembered(context, "delays", key, _Delay)
     if due_us is not None:
         delay.published_ns, delay.due_ns = ts_ns, due_us * 1_000
@@ -247,16 +247,16 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
 
 @where(READ)
 def note_asker(context: RuleContext) -> None:
-    """connection-ends: nobody waits for replies any more, or frames with replies may be missing."""
+    """connection-ends: its client stops waiting for replies, or replies may be missing."""
     connection = context.session.connection
     if "asks by packs" in context.memory or not context.complete:
         contribute(context, judge_asker, connection.name()[0], context.ts_ns, context.complete)
 
 
 class _Request:
-    """A request: when, for what, where its reply goes, the flags of its pack, how many are to
-    answer (-1: all that get it), its place, the time of its first reply, how many of them were
-    published and how many got the request.
+    """A request: its time, operation, reply address, the flags of its pack, the number of expected
+    answers (-1: one of each receiver), its place, the time of its first reply, the number of
+    replies and the number of receivers.
     """
 
     def __init__(self, *facts: Any) -> None:
@@ -295,7 +295,7 @@ def judge_reader(context: RuleContext, queue: str) -> None:
 
 
 def judge_asker(context: RuleContext, connection_id: str, ts_ns: int | None, whole: bool) -> None:
-    """The connection of a client that asked is over, or one of which frames may be missing."""
+    """End of the connection of a client with requests, or of one that may lack frames."""
     known = _requests(context)
     known.complete = known.complete and whole
     if len(known.ends) < MAX_KEPT:

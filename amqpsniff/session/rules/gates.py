@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The gates of rules: a rule is only asked where what it looks at was noted, or has happened.
+"""The gates of rules: a rule is called only if the state that it reads was noted, or has occurred.
 
-What happened is told in the bits of `occasions`, which are made here of a connection or a channel
-that ends and of a method's arguments. `rules.context.where` and `requires` say what a rule needs.
+Bits of `occasions` record this state; they are computed here for a connection or a channel that
+ends, and for a method's arguments. `rules.context.where` and `requires` declare a rule's needs.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SIDES = ("client", "broker")
 
 
 def interval(context: RuleContext) -> int | None:
-    """The interval of tune-ok in seconds, 0 when heartbeats are off; None when not captured."""
+    """The interval of tune-ok in seconds, 0 if heartbeats are off; None if it was not captured."""
     beat = handshake(context, "connection.tune-ok").get("heartbeat")
     return beat if isinstance(beat, int) else None
 
@@ -78,7 +78,7 @@ def _silent(context: RuleContext, beat: int | None) -> _Silent | None:
     if beat is None or _longest_ns(context) <= beat * SECOND_NS or not context.certain:
         return None
     if forgotten(context) is not None:
-        return None  # who sent heartbeats sent them to nobody
+        return None  # the heartbeats of the other side did not arrive
     found, cut, places = [], "", []
     for side, unheard, at_end, place in silences(context):
         silence = unheard - _blocked_ns(context) if side == "client" else unheard
@@ -93,9 +93,9 @@ class Unanswered(NamedTuple):
     """A time in which a side sent the same bytes again, see `tcp.resent.ResentTime`.
 
     Attributes:
-        side: CLIENT or SERVER, which sent them.
-        to_end: True if nothing got through until the end.
-        until_ns: When it ended, as far as that is known.
+        side: CLIENT or SERVER, the sender of these bytes.
+        to_end: True if the path was cut until the end.
+        until_ns: The known end of this time.
     """
 
     side: int
@@ -110,8 +110,8 @@ class Unanswered(NamedTuple):
 
 
 def find_unanswered(context: RuleContext) -> Unanswered | None:
-    """The longest time in which a path was cut, as a side shows that sends the same bytes again: a
-    host that is there acknowledges what it gets.
+    """The longest time in which a path was cut, by a side that repeats the same bytes: a reachable
+    host acknowledges received bytes.
     """
     connection = context.session.connection
     conversation, client = connection.conversation, connection.client_direction
@@ -170,9 +170,9 @@ FULL_BYTES = 1_000
 
 
 def _vanishing_bytes(context: RuleContext, found: Unanswered) -> int:
-    """Payload of the packet that was sent in vain, if small ones got through; else 0.
+    """Payload of the packet that was repeated in vain, if small ones got through; else 0.
 
-    What a side sends meanwhile is acknowledged by small packets: it sends nothing again.
+    The other side's bytes are acknowledged by small packets meanwhile, so it repeats none.
     """
     session = context.session
     conversation, own = session.connection.conversation, session.connection.client_direction
@@ -206,7 +206,7 @@ def _judge_unarrived(context: RuleContext) -> None:
 
 
 def _note_cut(context: RuleContext, start_ns: int, until_ns: int, to_end: bool) -> None:
-    """Tell other rules when nothing got through; `interrupted`: until the end."""
+    """Note the cut of the path for other rules; `interrupted`: until the end."""
     context.memory["cut"] = start_ns, until_ns
     if to_end:
         context.memory["interrupted"] = True
@@ -249,7 +249,7 @@ def _report_interruption(context: RuleContext, beat: int | None, cut: str) -> No
 
 
 def _longest_ns(context: RuleContext) -> int:
-    """No side was silent for longer; very much while a side said nothing."""
+    """The longest silence of either side; a huge value for a side without frames."""
     session = context.session
     before = max(session.silence_client_ns, session.silence_server_ns)
     at_end = (end_ns(context) or 0) - min(session.last_client_ns, session.last_server_ns)
@@ -280,7 +280,7 @@ def silences(context: RuleContext) -> list[tuple[str, int, bool, tuple[Any, Any]
 
 
 def _blocked_ns(context: RuleContext) -> int:
-    """How long the connection was blocked: a client may wait then, and RabbitMQ does not watch."""
+    """Blocked time of the connection: a client may wait then, and RabbitMQ does not check it."""
     session, now = context.session, end_ns(context)
     blocked: int = session.blocked_ns or 0
     if session.blocked_since is not None and now is not None:

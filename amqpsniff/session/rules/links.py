@@ -1,7 +1,7 @@
 """Links of AMQP 1.0 that are refused, detached or stolen; filters and addresses of their attaches.
 
-A broker refuses a link by an attach without the terminus that was asked for and a detach, or by a
-detach alone: what was attached for less than `ATTACHED_NS` and carried nothing was refused.
+A broker refuses a link by an attach without the requested terminus and a detach, or by a detach
+alone: a link that was attached for less than `ATTACHED_NS` without deliveries was refused.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def link_text(link: Any, to: str | None = None) -> str:
 
 
 def leads_to(link: Any, to: str | None = None) -> tuple[bool, str]:
-    """What tells links from others: where they lead (`to`: a message on it), in which direction.
+    """Identity of a link: its address (`to` of a message on it) and its direction.
 
-    Names are often made up for each link, so they count only where nothing else is known.
+    Names are often generated for each link, so they are used only without an address.
     """
     if link is None:
         return False, to or ""
@@ -90,7 +90,7 @@ def leads_to(link: Any, to: str | None = None) -> tuple[bool, str]:
 
 
 def reason_of(condition: str | None, description: str | None) -> str:
-    """An error in words: its condition and what is said of it."""
+    """An error as text: its condition and description."""
     words = " ".join((description or "").split())
     if len(words) > MAX_SAID:
         words = words[:MAX_SAID] + "…"
@@ -98,7 +98,7 @@ def reason_of(condition: str | None, description: str | None) -> str:
 
 
 def is_limit(condition: str | None, description: str | None) -> bool:
-    """True if an error says that there are too many links or sessions."""
+    """True if an error reports too many links or sessions."""
     words = (description or "").lower()
     counted = any(word in words for word in _COUNTED)
     return condition in _LIMITS and counted and any(word in words for word in _TOO_MANY)
@@ -170,7 +170,7 @@ def detached(context: RuleContext) -> None:
 
 
 def _code_of(context: RuleContext, link: Any, condition: str, description: str | None) -> str:
-    """The finding that says best why the broker detached a link."""
+    """The code of the most specific finding for the broker's detach of a link."""
     words = (description or "").lower()
     if condition == STOLEN:
         return "link-stolen"
@@ -205,7 +205,7 @@ def closed_by_client(
     description: str | None,
     subject: object = "",
 ) -> None:
-    """Report that the client closed something with an error, unless it was told to."""
+    """Report a close by the client with an error, unless the broker caused it."""
     if condition not in FORCED:
         said = reason_of(condition, description)
         detail = f"the client closed {what}: {said}"

@@ -75,7 +75,7 @@ def judge_headers(context: RuleContext) -> None:
 
 
 def _place(context: RuleContext) -> str:
-    """Where a message comes from or goes to."""
+    """Source or destination of a message, as text."""
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     if context.facts.get("link") is not None:
         return f"on {link_text(context.facts['link'])}"
@@ -124,7 +124,7 @@ def judge_overhead(context: RuleContext) -> None:
 
 
 def judge_exchanges(context: RuleContext) -> None:
-    """capture-ends: exchanges that multiply what is published to them."""
+    """capture-ends: exchanges that multiply their published messages."""
     found = []
     for name, (published, size, delivered, more) in exchanges_of(context).items():
         often = 0 < AMPLIFIED * published < delivered

@@ -31,14 +31,14 @@ def wrong_channel(context: RuleContext) -> None:
 
 
 def wrong_direction(context: RuleContext) -> None:
-    """A method that its sender may not send; who sent it must be sure."""
+    """A method that its sender may not send; the sender must be certain."""
     side, method, number = (context.facts[name] for name in ("side", "method", "channel"))
     words = f"the {SIDES[side]} sent {method} on channel {number}"
     _report_if_framed(context, "method-wrong-direction", words)
 
 
 def _report_if_framed(context: RuleContext, code: str, words: str) -> None:
-    """Report what a frame shows, once it is sure that it was one."""
+    """Report a finding about a frame, once the frame itself is certain."""
     connection = context.session.connection
     if context.session.has_loss:
         return
@@ -89,7 +89,7 @@ def mixed(context: RuleContext) -> None:
 
 
 def remember(context: RuleContext) -> None:
-    """The last request of each method that may ask for what is not implemented."""
+    """Note the last request of each method that may need an unimplemented feature."""
     if context.frame.side == CLIENT:
         context.memory.setdefault("asked", {})[context.frame.name] = context.number
 

@@ -80,7 +80,7 @@ def _retransmissions(context: RuleContext) -> None:
 
 
 def _doubts(context: RuleContext) -> None:
-    """Say once why a connection is not judged."""
+    """Report once why a connection is not judged."""
     doubt = _doubt(context)
     if doubt:
         detail = f"{doubt}: findings that need the whole connection are left out"
@@ -129,7 +129,7 @@ CODES = (("client", "client-not-reading"), ("broker", "broker-not-reading"))
 
 
 def shut_of(session: Any, side: int) -> Any:
-    """The closed times of a side's window (0: the client's); None when data never waited for it."""
+    """The closed times of a side's window (0: the client's); None if no data waited for it."""
     direction = session.connection.client_direction
     return None if direction < 0 else session.connection.conversation.zero_windows[direction ^ side]
 

@@ -1,4 +1,4 @@
-"""Occasions on which rules are asked, their bounds, and the bits that say what happened."""
+"""Events that call rules, their bounds, and the bits of their gates."""
 
 from amqpsniff.session.counts import SECOND_NS
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""The opening of connections: its order and duration, tuning, what the client announces."""
+"""The opening of connections: its order and duration, tuning, the client's capabilities."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _opened(context: RuleContext) -> None:
 
 
 def _durations(context: RuleContext) -> list[int] | None:
-    """How long each step took after the one before; None when one was not seen."""
+    """Duration of each step since the one before; None if one was not captured."""
     times = [began_ns(context), *(step(context, name)[0] for name in HANDSHAKE)]
     known = [time for time in times if time is not None]
     return [b - a for a, b in pairwise(known)] if len(known) == len(times) else None
@@ -184,7 +184,7 @@ def _hung_up(context: RuleContext) -> None:
 
 
 def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
-    """Name, time and packet of the last step of a handshake; None when it has no time."""
+    """Name, time and packet of the last step of a handshake; None without a time."""
     for name in reversed(HANDSHAKE):
         ts_ns, number = step(context, name)
         if number is not None:
@@ -204,7 +204,7 @@ def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> 
 
 @lru_cache(ALIKE)
 def _overstated(tune_ok: bytes | None, tune: bytes | None, start: bytes | None) -> str:
-    """What is wrong with the arguments of tune-ok, after those of tune and start; may be empty."""
+    """Faults of the arguments of tune-ok, compared with those of tune and start; may be empty."""
     asked, offered = read(tune_ok), read(tune)
     wrong = [
         f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
@@ -242,7 +242,7 @@ def _missing(start_ok: bytes | None) -> tuple[str, ...]:
 
 
 def _unsaid(client: Client) -> Iterator[Verdict]:
-    """start-ok: report what the client does not say of itself."""
+    """start-ok: report missing properties of the client."""
     key = (client.host, client.server, client.text("product"))
     name, missing = client.application or client.words, _missing(client.start_ok)
     if missing:

@@ -81,7 +81,7 @@ def _deletes(context: RuleContext) -> None:
 
 @requires(DELETIONS)
 def _deleted(context: RuleContext) -> None:
-    """The broker did what the oldest deletion of the channel asks for."""
+    """The broker executed the oldest pending deletion of the channel."""
     asked = context.memory[DELETIONS].get(context.channel.number)
     if asked and f"{asked[0][0]}-ok" == context.frame.name:
         _report_deletion(context, *asked.pop(0))
@@ -116,7 +116,7 @@ def _declares(context: RuleContext) -> None:
 
 
 def _has_headers(context: RuleContext) -> None:
-    """large-headers: a message's table, which has no bound but the frame's."""
+    """large-headers: a message's table, which is bounded only by the frame size."""
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     octets = rows.headers.bytes_of(row)
     if len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP:

@@ -1,9 +1,9 @@
 """Consumers that are busy all the time while messages wait ever longer in their queue.
 
-Two things show together that a consumer is the bottleneck: it holds all that its prefetch count
-allows almost all the time, and the waits of what it gets grow while more is being published. What
-was published before it began is a backlog that it works off, however long that takes; and where the
-time goes into the network, the prefetch count is too small.
+Two facts together show that a consumer is the bottleneck: its prefetch count is used up almost all
+the time, and the queue times of its deliveries grow while more is being published. Messages from
+before its beginning are a backlog, which does not count. If the network takes the time, the
+prefetch count is too small.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MIN_SAMPLES = 10
 
 @where(BUSY)
 def judge_overloaded(context: RuleContext) -> None:
-    """channel-ends: a busy consumer. Waits are known at once, or with those of other readers."""
+    """channel-ends: a busy consumer. Its waits come at once, or with those of other readers."""
     load = load_text(context)
     times = context.channel.times
     if not load:
@@ -55,7 +55,7 @@ def judge_overloaded(context: RuleContext) -> None:
 
 
 def load_text(context: RuleContext) -> str:
-    """How busy the consumers of a channel were, if they were all the time; else empty."""
+    """The load of a channel's consumers as text, if they were always busy; else empty."""
     channel, times = context.channel, context.channel.times
     prefetch = channel.prefetch_each or channel.prefetch_shared
     spent, count, most = busy_ns(channel), channel.acknowledged, channel.unsettled_max
@@ -88,7 +88,7 @@ def is_growing(times: Any) -> bool:
 
 
 def overload_words(times: Any, load: str) -> str:
-    """What is said of waits that grew; `load` says how busy the consumer was."""
+    """The detail about growing waits; `load` is the text about the consumer's load."""
     count, took = times.queued - times.fresh, times.latest_ns - times.fresh_ns
     published = took - (times.latest_wait_ns - times.fresh_wait_ns)
     return (

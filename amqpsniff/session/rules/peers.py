@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""The two sides of a connection: addresses, names, and what each said in the handshake."""
+"""The two sides of a connection: addresses, names, and handshake arguments."""
 
 from __future__ import annotations
 
@@ -27,22 +27,20 @@ MAX_SAID_BYTES = 8_192
 
 @cython.cclass
 class Client:
-    """A client that one or many connections are from: its host and user at a server, and what it
-    says of itself.
+    """The client of one or many connections: its host and user at a server, and its properties.
 
     Attributes:
-        host: Its address without a port; empty when it is not known.
-        server: The server's address and port; empty when they are not known.
+        host: Its address without a port; empty if unknown.
+        server: The server's address and port; empty if unknown.
         server_host: Its address alone.
-        user: Who logged in; None while that is not known.
-        key: What is taken for one client: host, server and user.
-        start_ok: The arguments of connection.start-ok; None when it was not captured.
-        on_network: True if anyone on the way can read its traffic: no TLS, and not one host
-            speaking to itself.
+        user: The user name of the login; None while unknown.
+        key: The identity of the client: host, server and user.
+        start_ok: The arguments of connection.start-ok; None if not captured.
+        on_network: True if the network can read its traffic: no TLS, and not within one host.
         texts: Its properties that are texts, in the order of `PEER_PROPERTIES`.
         first: The number of its first connection.
-        verdicts: What judges find of it; see `shared_state.Alike`. None before it connects
-            again: tens of thousands of clients may have one connection each.
+        verdicts: The results of judges; see `shared_state.Alike`. None before its second
+            connection: tens of thousands of clients may have one connection each.
         churn: Its connections that did next to nothing (`churn._Churn`), once there is a finding.
         short: The finding that counts connections of PHP that were short; None before it is raised.
     """
@@ -70,12 +68,12 @@ class Client:
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
 
     def text(self, name: str) -> str | None:
-        """A text of its properties; None when it is missing, empty or no text."""
+        """A text of its properties; None if it is missing, empty or not a text."""
         return self.texts[_PROPERTIES[name]]
 
     @property
     def words(self) -> str:
-        """The client for a person: who logged in, as what, from where."""
+        """The client as text: user, product and host."""
         return client_words(self.user, self.application, self.host)
 
     @property
@@ -136,7 +134,7 @@ def handshake(context: RuleContext, method: str) -> dict[str, Any]:
 
 
 def vhost_of(context: RuleContext) -> str | None:
-    """The virtual host of a context's connection; None while it is not known."""
+    """The virtual host of a context's connection; None while unknown."""
     session: Session = context.session
     opened = session.handshake.get("connection.open")
     return None if opened is None else _vhost_in(opened.json)
@@ -173,9 +171,9 @@ def _release(start: bytes | None) -> tuple[int, int]:
 
 
 def ender(context: RuleContext) -> int | None:
-    """The side that ended TCP first (0: the client); None if neither did, or it is not known.
+    """The side that ended TCP first (0: the client); None if neither did, or if unknown.
 
-    A FIN that was not captured shows in what the other side acknowledges, and may have been first.
+    The other side's acknowledgement shows a FIN that was not captured, which may be the first.
     """
     connection = context.session.connection
     tcp, client = connection.conversation, connection.client_direction
@@ -187,7 +185,7 @@ def ender(context: RuleContext) -> int | None:
 
 
 def _has_acked_fin(tcp: Any, direction: int) -> bool:
-    """True if a FIN of a direction shows in what the other side acknowledges."""
+    """True if the other side acknowledged a FIN of a direction."""
     read = tcp.octets[direction] + tcp.lost_bytes[direction] + tcp.cut_bytes[direction]
     return bool(tcp.acked[direction] == read + 1)
 
@@ -219,8 +217,8 @@ def ended_by_server(context: RuleContext) -> bool:
 
 
 def end_ns(context: RuleContext) -> int | None:
-    """Time of a connection's last packet; None when packets have no times, or the clock was set
-    back behind the first.
+    """Time of a connection's last packet; None if packets have no times, or if the clock was set
+    back to before the first.
     """
     conversation = context.session.connection.conversation
     time: int = conversation.end_ns
@@ -235,7 +233,7 @@ def last_packets_ns(context: RuleContext) -> tuple[int, int]:
 
 
 def began_ns(context: RuleContext) -> int | None:
-    """Time of a connection's first packet; None when that was not captured or has no time."""
+    """Time of a connection's first packet; None if it was not captured or has no time."""
     connection = context.session.connection
     time: int = connection.conversation.start_ns
     return time if connection.began and time > 0 else None
@@ -243,7 +241,7 @@ def began_ns(context: RuleContext) -> int | None:
 
 @cython.ccall
 def host_of(end: str | None) -> str:
-    """The address of an address and port; empty when it is not known."""
+    """The address of an address and port; empty if unknown."""
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 

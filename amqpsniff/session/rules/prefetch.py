@@ -153,7 +153,7 @@ def note_unlimited(context: RuleContext) -> None:
 
 @requires("unlimited")
 def note_accepted(context: RuleContext) -> None:
-    """basic.consume-ok: what is lost from now on does not refuse it."""
+    """basic.consume-ok: a later loss cannot hide a refusal."""
     channel, request = context.channel, context.request
     one = context.memory["unlimited"].get((channel.number, channel.incarnation))
     if one is None or request is None:
@@ -227,7 +227,7 @@ def judge_waits(context: RuleContext) -> None:
 
 
 def network_wait_text(context: RuleContext) -> str:
-    """How the consumers of a channel wait for the network, where they do; else empty."""
+    """The waits of a channel's consumers for the network, as text; empty without any."""
     channel = context.channel
     prefetch = channel.prefetch_each or channel.prefetch_shared
     if not prefetch or prefetch > SMALL_PREFETCH or not context.complete or not channel.known:
@@ -264,11 +264,11 @@ def _waits_at_client(context: RuleContext, prefetch: int) -> str:
 
 
 def _waits_at_broker(context: RuleContext, prefetch: int) -> str:
-    """Captured at the broker: acknowledgements that come a round trip after their deliveries, of
-    which all are under way that may be.
+    """Captured at the broker: acknowledgements come a round trip after their deliveries, while the
+    whole prefetch count is under way.
 
-    A consumer works while the rest of what it may have is under way, so more of them leave it less
-    time to wait.
+    A consumer works while other deliveries are under way, so a larger prefetch count shortens its
+    waits.
     """
     channel, times = context.channel, context.channel.times
     most, count, trip = channel.unsettled_max, channel.acknowledged, round_trip_ns(context) or 0

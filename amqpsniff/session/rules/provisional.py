@@ -1,11 +1,11 @@
-"""Checks of what is still going on, so that a hang is reported before its channel ends.
+"""Checks of open requests and deliveries, so that a hang is reported before its channel ends.
 
-Most of what hangs is judged when its channel or connection is over, which may be a long time after
-an operator wants to know. A provisional finding is made earlier, by the time of the
-packets alone: it is the same in a file and on an interface.
+Most hangs are judged at the end of their channel or connection, which may be too late for an
+operator. A provisional finding is made earlier, by the time of the packets alone: it is the same in
+a file and on an interface.
 
-Most provisional findings rest on something that did not come. They are not announced while bytes
-are waited for that may bring it, and are withdrawn once frames may be missing.
+Most provisional findings are about an absent frame. They are not announced while reassembly waits
+for bytes that may contain it, and are withdrawn once frames may be missing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
 """Connections that a capture shows twice: on both sides of a proxy, or of address translation.
 
-A proxy with one address is known by that, address translation by TCP's first number. A proxy with
-an address on each side is known by the times of the login: what a client sends is seen before the
-proxy first, what the broker answers behind it.
+A proxy with one address is recognized by that, address translation by TCP's first sequence number.
+A proxy with an address on each side is recognized by the times of the login: the client's frames
+are captured before the proxy first, the broker's answers after it first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OF_CLIENT = cython.declare(tuple, tuple(name in OF_CLIENT for name in HANDSHAKE
 
 
 def opened(context: RuleContext) -> None:
-    """connection.open-ok: tell who connects to whom, and when each step of the login was."""
+    """connection.open-ok: contribute the endpoints, and the time of each step of the login."""
     client: Client = client_of(context)
     session: Session = context.session
     connection: Connection = session.connection

@@ -92,7 +92,7 @@ def rejected(context: RuleContext) -> None:
 
 
 def _route_of(entry: Any) -> tuple[str, str] | None:
-    """Exchange and routing key of a publish; None where they are not known any more."""
+    """Exchange and routing key of a publish; None if they were forgotten."""
     names = entry.route
     if names is None and entry.rows is not None:
         names = tuple(name_at(entry.rows, one, entry.row) for one in ("exchange", "routing_key"))
@@ -109,7 +109,7 @@ def _limits_on(context: RuleContext, names: tuple[str, str] | None) -> str:
 
 @where(EXTENDED)
 def note_limits(context: RuleContext) -> None:
-    """queue.declare: note how much the queue holds, and what it does then."""
+    """queue.declare: note the length limits of the queue, and its overflow behaviour."""
     frame = context.frame
     octets = frame.arguments_json or b""
     if not frame.queue or not any(name in octets for name in (b'"x-max-length', b'"x-overflow"')):
@@ -130,12 +130,12 @@ def repeated(context: RuleContext) -> None:
 
 
 def repeat_words(message_id: str, exchange: str | None, routing_key: str | None, first: int) -> str:
-    """What is said of a publish that came before, in packet `first`."""
+    """The detail about a repeated publish, first published in packet `first`."""
     return f"message-id '{message_id}' to {route(exchange, routing_key)}; first in packet {first}"
 
 
 def _not_taken(context: RuleContext, entry: Any) -> None:
-    """The broker did not take a publish: it should come again."""
+    """The broker refused a publish, so a repetition is expected."""
     message_log = context.tracker.dated_log(context.session)
     if message_log is None:
         context.tracker.emitter.recent_publishes.forget(entry.mark)
@@ -145,7 +145,7 @@ def _not_taken(context: RuleContext, entry: Any) -> None:
 
 @where(REPEATS)
 def repeated_more(context: RuleContext) -> None:
-    """A channel ended: count what it published again after the first time."""
+    """End of a channel: count its further repeated publishes."""
     channel = context.channel
     if channel.times.repeats > 1:
         more, last = channel.times.repeats - 1, channel.times.last_repeat
@@ -194,7 +194,7 @@ def in_doubt(context: RuleContext) -> None:
     if refused and count == 1:
         return  # the close is the answer
     if channel.closed_by == "server" and count == 1 and not channel.blames:
-        return  # it may be the answer: what it answers was cut off
+        return  # it may be the answer to a request that was cut off
     if not count:
         return
     span = ""
@@ -420,7 +420,7 @@ def judge_commits(context: RuleContext) -> None:
 
 
 def judge_sequence(context: RuleContext) -> None:
-    """looked-at: the number that the client gives a publish, beside the broker's count."""
+    """looked-at: the number that the client gives a publish, compared with the broker's count."""
     said, entry, channel = told(context, "sequence"), context.facts["entry"], context.channel
     if said is None or entry is None or not context.certain or not channel.known:
         return

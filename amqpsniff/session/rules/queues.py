@@ -1,13 +1,14 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
-"""Exclusive queues, deleted queues, who consumes from queues, and the time messages spend there.
+"""Exclusive queues, deleted queues, consumers of queues, and the time messages spend there.
 
-Of a queue that is gone nothing is delivered again: not what a channel had outstanding when the
-queue was deleted, nor what a connection had outstanding of its exclusive queues when it ended
-(0-9-1 §1.7.2.1). A queue is identified by the broker's address, its virtual host and its name.
+Messages of a deleted queue are not delivered again: neither those outstanding on a channel when the
+queue was deleted, nor those of a connection's exclusive queues when it ended (0-9-1 §1.7.2.1). A
+queue is identified by the broker's address, its virtual host and its name.
 
-Where a deletion may not have been captured, nothing is said of what was outstanding, and what was
-said is taken back: another connection asked for one and its answer is missing, or frames of a
-client are. A consumer that is told of deletions and was not told of one rules that out.
+If a deletion may be missing in the capture, its outstanding messages are not reported, and earlier
+reports are withdrawn. This is so if another connection requested a deletion and the answer is
+missing, or if frames of a client are missing. It is not so for a consumer that gets cancel
+notifications and got none.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class QueueRemainder:
         number: Packet of the first.
         last_ns: Time of the last.
         private: The queue ended with the connection.
-        told: Its consumer would have been told of a deletion.
+        told: Its consumer would have got a cancel notification for a deletion.
     """
 
     def __init__(self, number: int, *, private: bool, told: bool) -> None:
@@ -150,7 +151,7 @@ def _answered(context: RuleContext) -> None:
 
 @requires("queues asked")
 def _refused(context: RuleContext) -> None:
-    """channel.close of the broker: what it answers was not deleted."""
+    """channel.close of the broker: the deletion that it answers failed."""
     if context.frame.side != SERVER:
         return
     asked = context.memory["queues asked"]
@@ -226,7 +227,7 @@ def _deleted(context: RuleContext, name: str) -> None:
 
 
 def judge_deleted(context: RuleContext, key: Key, ts_ns: int, words: str) -> None:
-    """A queue was deleted, as told in words."""
+    """A queue was deleted; the cause is given as text."""
     context.shared.get("owners", {}).pop(tuple(key), None)
     deletions: deque[tuple[int, str]] = remembered(
         context, "deletions", tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
@@ -375,7 +376,7 @@ def _deletion_key(context: RuleContext, name: str) -> tuple[str, str | None, str
 def judge_asked(
     context: RuleContext, server: str, vhost: str | None, name: str, ts_ns: int, asked: bool
 ) -> None:
-    """Somebody asked for a deletion, or the broker refused it."""
+    """A client requested a deletion, or the broker refused it."""
     waiting: deque[int] = remembered(
         context, "deletions asked", (server, vhost, name), lambda: deque(maxlen=MAX_DELETIONS)
     )
@@ -441,7 +442,7 @@ def _may_be_gone(
 def _take_back(
     context: RuleContext, server: str, ts_ns: int, queue: tuple[str | None, str] | None
 ) -> None:
-    """A queue, None for any, may have been deleted at a time: take back what was said of it."""
+    """Withdraw findings about a queue, None for any, that may have been deleted at a time."""
     said = context.shared.get("doubted", {}).get(server)
     for one in list(said or ()):
         finding, until_ns, queues = one
@@ -513,7 +514,7 @@ def is_long(times: Any) -> bool:
 
 
 def residence_words(times: Any, queue: str | None, published: int) -> str:
-    """What is said of them; `published` is the packet of the publish with the longest."""
+    """The detail about queue times; `published` is the packet of the publish with the longest."""
     took = took_text(times.queued, times.queued_ns, times.queued_ns_max)
     long = ""
     if times.queued_long < times.queued:

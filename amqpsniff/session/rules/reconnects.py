@@ -1,8 +1,7 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
 """Clients that reconnect in a loop, for a moment only, or leave connections open.
 
-Its rules are the last to be asked: those before them say in `memory["failure"]` why a connection
-failed.
+Its rules are called last: earlier rules note in `memory["failure"]` why a connection failed.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def _failed(context: RuleContext) -> None:
 
 
 def _is_cut(context: RuleContext) -> bool:
-    """True if a client may have said more of itself than was captured."""
+    """True if the captured client properties may be incomplete."""
     session, method = context.session, "connection.start-ok"
     return method in session.handshake and not session.handshake_whole(method)
 
@@ -104,7 +103,7 @@ def judge_failure(
     """
     here = Place(*place)
     series = remembered(context, "failures", (client, _NAMES.sub("…", failure)), _Series)
-    earlier = series.first is None or lived[1] < series.failed_ns  # its end may be known later
+    earlier = series.first is None or lived[1] < series.failed_ns  # its end may be detected later
     if not earlier and (lived[0] is None or lived[0] < series.failed_ns):
         return
     series.times.append(now)

@@ -1,8 +1,8 @@
-"""Channels that the broker closes with an error, and what is published on them afterwards.
+"""Channels that the broker closes with an error, and later publishes on them.
 
-A client may ask with a passive declaration whether something is there, and make it if it is not:
-federation links and shovels do. The close that answers is an error only if the client does not
-declare the same thing successfully at once (`Probe`).
+A client may check with a passive declaration if a queue or exchange exists, and declare it if not:
+federation links and shovels do. The broker's close is an error only if the client does not declare
+the same name successfully at once (`Probe`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REFUSED = "passive declarations refused"
 
 
 class Probe:
-    """A close of the broker that says that what a passive declaration asks for is not there.
+    """A close of the broker because the name of a passive declaration does not exist.
 
     `declared`: packet of the last declaration of it since.
     """
@@ -56,7 +56,7 @@ class Probe:
         self.declared: int | None = None
 
     def is_recent(self, now_ns: int | None) -> bool:
-        """True if the client may still make what it asked for."""
+        """True if the client may still declare the name."""
         return None in (now_ns, self.ts_ns) or now_ns - self.ts_ns <= DECLARED_NS
 
 
@@ -87,7 +87,7 @@ def closed(context: RuleContext) -> None:
 
 @where(PASSIVE)
 def asks(context: RuleContext) -> None:
-    """queue.declare, exchange.declare: note what is asked for."""
+    """queue.declare, exchange.declare: note a passive declaration."""
     subject = subject_of(context.frame)
     passive = b'"passive":true' in (context.frame.arguments_json or b"")
     if context.frame.side != SERVER and passive and subject[1]:
@@ -98,7 +98,7 @@ def asks(context: RuleContext) -> None:
 
 @requires(REFUSED)
 def declared(context: RuleContext) -> None:
-    """queue.declare, exchange.declare: note what is made that was refused."""
+    """queue.declare, exchange.declare: note a declaration of a refused name."""
     probe = context.memory[REFUSED].get(subject_of(context.frame))
     if probe is not None and context.frame.side != SERVER:
         probe.declared = context.number
@@ -106,7 +106,7 @@ def declared(context: RuleContext) -> None:
 
 @requires(REFUSED)
 def made(context: RuleContext) -> None:
-    """queue.declare-ok, exchange.declare-ok: forget the refusal of what is there now."""
+    """queue.declare-ok, exchange.declare-ok: forget the refusal of a name that now exists."""
     if context.request is None:
         return
     refused = context.memory[REFUSED]
@@ -117,7 +117,7 @@ def made(context: RuleContext) -> None:
 
 @requires(REFUSED)
 def lost(context: RuleContext) -> None:
-    """frames-lost: what was asked for just now may have been made."""
+    """frames-lost: a recently refused name may have been declared."""
     session = context.session
     now_ns = max(session.last_client_ns, session.last_server_ns)
     for subject, probe in list(context.memory[REFUSED].items()):
@@ -127,7 +127,7 @@ def lost(context: RuleContext) -> None:
 
 @requires(REFUSED)
 def judge_refused(context: RuleContext) -> None:
-    """connection-ends: what was asked for and not made."""
+    """connection-ends: refused names that were not declared."""
     for subject in list(context.memory[REFUSED]):
         _report_refused(context, subject)
 
@@ -161,14 +161,14 @@ def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
-    """True if a rule of another subject says it better, unless the client closed the channel."""
+    """True if a more specific rule reports it, unless the client closed the channel."""
     if channel.closed_by != SIDES[SERVER]:
         return False
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
 
 
 def _request(channel: Any, method: str | None, passive: bool) -> str:
-    """What the broker objects to, in words: the request that waited, or the last publish."""
+    """The request that the broker refused, as text: the waiting one, or the last publish."""
     if method is None:
         return ""
     if passive:
@@ -182,7 +182,7 @@ def _request(channel: Any, method: str | None, passive: bool) -> str:
 
 
 def _report_timeout(context: RuleContext, text: str, said: str) -> None:
-    """The broker says that a delivery was not acknowledged in time: is that what was captured?"""
+    """The broker reports an acknowledgement timeout: compare it with the captured deliveries."""
     channel = context.channel
     entry = next((one for one in channel.deliveries if one.wants), None)
     allowed = _TIMEOUT.search(text)

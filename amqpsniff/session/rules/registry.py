@@ -115,7 +115,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     routes.RULES,
     unread.RULES,
     unattended.RULES,
-    reconnects.RULES,  # what the others found is known by then
+    reconnects.RULES,  # the others have reported by then
     shared_state.RULES,
     provisional.RULES,
 )
@@ -140,7 +140,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     unattended.AMQP10_RULES,
     ending.AMQP10_RULES,
     network.AMQP10_RULES,
-    reconnects.AMQP10_RULES,  # what the others found is known by then
+    reconnects.AMQP10_RULES,  # the others have reported by then
     shared_state.AMQP10_RULES,
     provisional.AMQP10_RULES,
 )
@@ -179,9 +179,9 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
-    """Add to a log what all records together show; `last_ns` is the last packet's time.
+    """Add the findings of all records together to a log; `last_ns` is the last packet's time.
 
-    What was heard is taken out of the records.
+    The contributions are removed from the records.
     """
     facts = {"exchanges": records.exchanges, "forgotten": records.forgotten}
     tracker = SimpleNamespace(log=log, shared={})

@@ -100,7 +100,7 @@ REMEDIES = (
 
 
 class Fault(NamedTuple):
-    """A fault of one release of RabbitMQ: it answers a method with 541; what is the matter."""
+    """A fault of one release of RabbitMQ, which answers a method with 541, and its description."""
 
     method: str
     release: tuple[int, int]
@@ -123,9 +123,9 @@ _NAMES = re.compile(r"'[^']*'")
 
 @lru_cache(ALIKE)
 def remedy(code: int | None, text: str | None) -> tuple[str, int | None]:
-    """What to do about an error, in words that follow its text, and the variant of its finding.
+    """The remedy of an error, to follow its text, and the variant of its finding.
 
-    Nothing and the code itself for a text that is not known.
+    An empty text and the code itself for an unknown error text.
     """
     said = _NAMES.sub("", (text or "").lower())
     for number, row in enumerate(REMEDIES, 1):

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Redeliveries: messages put back by their consumers, or dead-lettered in a circle.
 
-A message is known again by its queue, as far as that is known, with its routing key and message-id,
-for an exchange may put it into many queues; without an id by its queue and the `mark` of its entry
-(properties and size). What is marked alike may be many messages, so without an id not the
-redeliveries are counted but the rounds: a delivery that follows a requeue of the same mark is taken
-for the same message, and how often it went round is an average over those put back first.
+A message is identified by its queue, if known, with its routing key and message-id, because an
+exchange may put it into many queues; without an id by its queue and the `mark` of its entry
+(properties and size). Many messages may have the same mark, so without an id the rounds are counted
+and not the redeliveries: a delivery after a requeue of the same mark counts as the same message,
+and its number of rounds is an average over the messages requeued first.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _DELIVERY_COUNT = re.compile(rb'"x-delivery-count":(\d{1,18})[,}]')
 
 
 class Rounds:
-    """One message, or messages alike: how often it came again or was put back."""
+    """Redeliveries and requeues of one message, or of messages with the same mark."""
 
     __slots__ = ("again", "awaited", "put_back", "rounds")
 
@@ -100,9 +100,9 @@ Outstanding = dict[Any, Rounds]
 
 
 class RequeueHistory:
-    """Messages that came again, the latest `MAX_MESSAGES`; `forgotten` counts those before.
+    """The latest `MAX_MESSAGES` redelivered messages; `forgotten` counts those before.
 
-    Each method gives how often it has come by now when that is too often, else 0.
+    Each method returns the number of deliveries so far if it is too large, else 0.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class RequeueHistory:
             outstanding[place] = known
 
     def put_back(self, key: Any, outstanding: Outstanding, place: Any) -> int:
-        """A delivery that is given back."""
+        """A delivery is requeued."""
         known = outstanding.pop(place, None)
         times = 0
         if known is None:
@@ -178,7 +178,7 @@ def requeued(context: RuleContext) -> None:
 
 
 def discarded(context: RuleContext) -> None:
-    """A consumer rejected a delivery: it does not come again."""
+    """A consumer rejected a delivery for good."""
     outstanding = context.memory.get("redelivered")
     if outstanding:
         outstanding.pop(_place(context.facts["entry"]), None)
@@ -206,7 +206,7 @@ def _poison(
 def poison_words(
     kind: int, times: int, tag: int | None, queue: str | None, message_id: bytes | None
 ) -> str:
-    """What is said of a delivery that came too often; `kind` is that of its sighting."""
+    """The detail about a message delivered too often; `kind` is that of its sighting."""
     place = f" from queue '{queue}'" if queue else ""
     what = "a delivery" if tag is None else f"delivery {tag}{place}"
     known_by = _KNOWN_BY[kind] or f"message-id '{(message_id or b'').decode(errors='replace')}'"
@@ -227,7 +227,7 @@ def _sight(
     text: str | None = None,
     message_id: bytes | None = None,
 ) -> bool:
-    """Write down what takes all connections to judge; False where that is done at once."""
+    """Log an event that needs all connections to judge; False without a message log."""
     message_log = context.tracker.dated_log(context.session)
     if message_log is None:
         return False
@@ -251,7 +251,7 @@ def _tag(entry: Any) -> int | None:
 
 
 def _queue(entry: Any) -> str | None:
-    """The queue of a delivery; None when it is not known."""
+    """The queue of a delivery, or None."""
     return entry.consumer.queue if entry is not None and entry.consumer else None
 
 
@@ -281,7 +281,7 @@ def _storm(context: RuleContext) -> None:
 
 
 def _window(channel: Any, now: int) -> tuple[int, int, int, int, int]:
-    """Incarnation, time, and what was delivered, requeued and redelivered by then."""
+    """Incarnation, time, and the numbers of deliveries, requeues and redeliveries so far."""
     return (
         channel.incarnation,
         now,
@@ -297,7 +297,7 @@ def _judge(context: RuleContext, window: tuple[int, int, int, int, int], now: in
     back = channel.times.requeued - requeued_before
     delivered = channel.delivered - delivered_before
     again = channel.times.redelivered - redelivered_before
-    # What is given back once and for all, at a shutdown, does not come again.
+    # Deliveries that are requeued at a shutdown are not redelivered to the same consumer.
     if back >= STORM_REQUEUED and back > STORM_SHARE * delivered and 2 * again >= back:
         spent = duration(now - began)
         names = queues_of(channel)
@@ -334,10 +334,10 @@ class _Circle:
     """Messages that were dead-lettered by one queue and came to one channel.
 
     Attributes:
-        firsts: When one came first after so many rounds, `MANY_ROUNDS` for more.
-        detail, number, ts_ns: The first with `ROUNDS`.
-        count, last: How many have as many, or more, and the packet of the last.
-        told: They are reported as they come.
+        firsts: Time of the first message by its number of rounds, `MANY_ROUNDS` for more.
+        detail, number, ts_ns: The first message with `ROUNDS`.
+        count, last: Number of messages with `ROUNDS` or more, and the packet of the last.
+        told: Each further message is reported at once.
     """
 
     def __init__(self) -> None:
@@ -349,7 +349,7 @@ class _Circle:
 
 
 def _go_round(context: RuleContext, rounds: int, queue: str) -> None:
-    """A message went so often through a queue, by which it was dead-lettered."""
+    """A message was dead-lettered `rounds` times by a queue."""
     channel, now_ns = context.channel, context.ts_ns
     circles = context.memory.setdefault(CIRCLES, {})
     key = channel.number, channel.incarnation, queue
@@ -374,7 +374,7 @@ def _go_round(context: RuleContext, rounds: int, queue: str) -> None:
 
 @requires(CIRCLES)
 def circles_end(context: RuleContext) -> None:
-    """channel-ends: tell what went round, and until when more might have come."""
+    """channel-ends: contribute its circles, and the end of the time in which more could come."""
     channel, circles = context.channel, context.memory[CIRCLES]
     end_ns = channel.end_ns or context.session.connection.conversation.end_ns
     ended = [key for key in circles if key[:2] == (channel.number, channel.incarnation)]
@@ -407,7 +407,7 @@ def judge_circles(context: RuleContext) -> None:
 
 
 def _gives_up(rows: Any) -> bool:
-    """True if messages went round so often and no further, though there was time for it."""
+    """True if messages stopped at a number of rounds, though there was time for more."""
     firsts: dict[int, int] = {}
     for seen, *_ in rows:
         for rounds, ts_ns in seen:
@@ -420,10 +420,10 @@ def _gives_up(rows: Any) -> bool:
 
 
 def _is_counted(context: RuleContext, deaths: list[dict[str, Any]]) -> bool:
-    """True if a delivery brings a dead letter again.
+    """True if a delivery is a redelivery of a dead letter.
 
-    RabbitMQ 4.3 calls what a consumer rejected a redelivery from its first delivery on: there it
-    has to have come on the connection before.
+    RabbitMQ 4.3 marks a rejected message as redelivered from its first delivery on: there it needs
+    an earlier delivery on the connection.
     """
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     again = bool(rows.redelivered.at(row) == 1)
@@ -443,12 +443,12 @@ def _is_counted(context: RuleContext, deaths: list[dict[str, Any]]) -> bool:
 
 
 def _times_dead(deaths: list[dict[str, Any]]) -> int:
-    """How often a message was dead-lettered."""
+    """Number of times that a message was dead-lettered."""
     return sum(count for death in deaths if isinstance(count := death.get("count"), int))
 
 
 def route_of(context: RuleContext) -> str:
-    """Where a dead-lettered message is now, in words."""
+    """The current route of a dead-lettered message, as text."""
     entry = context.facts["entry"]
     consumer = entry.consumer if entry is not None else None
     if consumer is not None and consumer.queue:

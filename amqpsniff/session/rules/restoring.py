@@ -64,7 +64,7 @@ def consumed(context: RuleContext) -> None:
 
 
 def judge_consumed(context: RuleContext, vhost: str, queue: str, ts_ns: int) -> None:
-    """Somebody consumes from a queue."""
+    """A client consumes from a queue."""
     times: list[int] = remembered(context, "consumed last", (vhost, queue), lambda: [ts_ns])
     times[0] = max(times[0], ts_ns)
 

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
-"""Routes: which messages no queue takes, and which consumers get nothing more.
+"""Routes: messages that reach no queue, and consumers that stop getting messages.
 
-A capture shows the bindings that clients make while it lasts, and none from before. So what is said
-of bindings is what the capture shows of them, and only where it shows some of the exchange: the
-programs that bind were started in it. Where a binding, a declaration or a message may be in a hole
-of the capture, nothing is said. Everything is judged at the end, whatever the order of connections.
+A capture shows the bindings that clients make during it, and none from before. So findings about
+bindings refer to captured ones, and need at least one captured binding of the exchange: then the
+programs that bind were started in the capture. If a binding, a declaration or a message may be in a
+hole of the capture, nothing is reported. All is judged at the end, in any order of connections.
 """
 
 from __future__ import annotations
@@ -296,8 +296,8 @@ class _Delivered(NamedTuple):
 
 
 class _Consumer(NamedTuple):
-    """A consumer that was there to the end: what it got by which routes, and how many deliveries
-    its channel held; `ends` are client and server, `heard_ns` is when its broker was heard last.
+    """A consumer that existed to the end: its deliveries by route, and the unsettled deliveries of
+    its channel; `ends` are client and server, `heard_ns` is the time of its broker's last frame.
     """
 
     connection_id: str
@@ -333,7 +333,7 @@ class _Consumer(NamedTuple):
 
 
 def ended(context: RuleContext) -> None:
-    """connection-ends: its messages by route, and what it declared and bound."""
+    """connection-ends: its messages by route, its declarations and bindings."""
     if is_given_up(context):
         return
     session: Session = context.session
@@ -370,7 +370,7 @@ def ended(context: RuleContext) -> None:
 
 
 def _is_resting(context: RuleContext) -> bool:
-    """True if nothing but heartbeats came for long on a connection whose handshake is not there."""
+    """True if only heartbeats came for long on a connection without a captured handshake."""
     session = context.session
     if any(slot.key for slot in session.slots()) or session.closed_by is not None:
         return False
@@ -380,8 +380,8 @@ def _is_resting(context: RuleContext) -> bool:
 
 
 def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
-    """Publishes by route, each as exchange, routing key and what a `_Published` has; none where
-    they were put down as they are, for all connections are read here.
+    """Publishes by route, each as exchange, routing key and the fields of a `_Published`. A reader
+    of all connections keeps the routes directly, and returns none.
     """
     session: Session = context.session
     client: Client = client_of(context)
@@ -403,7 +403,7 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
 
 
 def _keep(context: RuleContext, name: str, where: Vhost, routes: Any, told: Any) -> None:
-    """Put routes among those of all connections; where there is no more room, give up."""
+    """Add routes to those of all connections; give up beyond the limit."""
     if not keep(_kept(context, name), where, routes, told, MAX_KEPT, MAX_LISTED):
         _give_up(context)
 
@@ -415,7 +415,7 @@ def _kept(context: RuleContext, name: str) -> dict[Any, list[Any]]:
 
 
 def _listed(context: RuleContext, name: str, key: Any) -> list[Any]:
-    """The list that is kept for one route, new if need be; gives up where there is no more room."""
+    """The list kept for one route, created if absent; gives up beyond the limit."""
     kept = _kept(context, name)
     if key not in kept and len(kept) >= MAX_KEPT:
         _give_up(context)
@@ -431,14 +431,14 @@ def _give_up(context: RuleContext) -> None:
 
 
 def is_given_up(context: RuleContext) -> bool:
-    """True if something was forgotten that may say where messages go: nothing is judged then."""
+    """True if facts about routes were forgotten: nothing is judged then."""
     forgotten = context.shared.get("forgotten")
     return forgotten is not None and ("routes" in forgotten or "clients" in forgotten)
 
 
 def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
-    """Deliveries by consumer and route, where they are not put down as those of `_published`; the
-    queue is None where it is not known any more.
+    """Deliveries by consumer and route, unless they are kept directly as in `_published`; the queue
+    is None if it was forgotten.
     """
     session: Session = context.session
     connection: Connection = session.connection
@@ -460,7 +460,7 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
 
 
 def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
-    """The consumers that are there, but those whose window is known to be full."""
+    """The current consumers, except those with a full window."""
     session: Session = context.session
     routes: Routes = session.routes
     gone = context.memory.get(CANCELLED, ())
@@ -493,7 +493,7 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
 
 
 def _channel_of(context: RuleContext, name: tuple[Any, ...]) -> Any:
-    """The channel with a number and incarnation; None if it is not there any more."""
+    """The channel with a number and incarnation; None if it has ended."""
     session: Session = context.session
     slot: ChannelSlot = session.slot(name[0])
     channel: Channel = None if slot is None else slot.channel
@@ -503,7 +503,7 @@ def _channel_of(context: RuleContext, name: tuple[Any, ...]) -> Any:
 def _consumer(
     context: RuleContext, name: tuple[Any, ...], channel: Any, rows: dict[Any, Any]
 ) -> tuple[Any, ...] | None:
-    """The facts of a consumer; None if its window is known to be full."""
+    """The facts of a consumer; None if its window is full."""
     known = channel.by_tag.get(name[2])
     if _is_full(channel, known):
         return None
@@ -557,7 +557,7 @@ def judge_hidden(context: RuleContext, server: str, lost: bool) -> None:
 
 
 def judge_resting(context: RuleContext, server: str, place: Sequence[Any]) -> None:
-    """A connection from before the capture has nothing but heartbeats."""
+    """A connection from before the capture has only heartbeats."""
     resting: list[Place] = remembered(context, "resting connections", server, list)
     if len(resting) < MAX_LISTED:
         resting.append(Place(*place))
@@ -612,7 +612,7 @@ def judge_connection(
 
 
 def judge_routes(context: RuleContext) -> None:
-    """capture-ends: messages that nobody takes, and consumers that get nothing."""
+    """capture-ends: messages that no consumer gets, and consumers that get none."""
     shared = context.shared
     if is_given_up(context):
         return
@@ -889,7 +889,7 @@ def judge_limited(
 def judge_unreceived(
     context: RuleContext, resting: list[Place], published: Mapping[Any, list[_Published]]
 ) -> None:
-    """Report what is published for a while and delivered to nobody, while connections rest."""
+    """Report messages published for a while but not delivered, while connections are idle."""
     found = {}
     for (*where, exchange, key), rows in published.items():
         first_ns = min(one.place.ts_ns or 0 for one in rows)
@@ -913,7 +913,7 @@ def judge_unreceived(
 
 
 def got_on(context: RuleContext, key: Sequence[str], ts_ns: int | None) -> list[_Delivered]:
-    """Who got messages on a route after a time, or at all."""
+    """Consumers that got messages on a route after a time, or at all."""
     return [
         one
         if isinstance(one, _Delivered)
@@ -958,8 +958,8 @@ def queues_of(context: RuleContext, where: Vhost, exchange: str, key: str) -> se
 def _reached(
     context: RuleContext, where: Sequence[str], exchange: str, key: str
 ) -> tuple[set[str], set[str]] | None:
-    """Queues that messages on a route reach by the bindings of the capture, and those that they may
-    reach by their headers; None where an exchange on the way is not known.
+    """Queues that messages on a route reach by the captured bindings, and those that they may reach
+    by their headers; None if an exchange on the way is unknown.
     """
     exchanges = context.shared.get("exchanges of routes", {})
     queues: tuple[set[str], set[str]] = (set(), set())

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True
 """Requests and answers by message: reply-to, correlation-id, reply queues, servers that are lost.
 
-A request is followed where its answer comes back on the same connection: its caller consumes there
-from the queue that reply-to names, or by direct reply-to. The consumer that has it is known by its
-route and correlation id.
+A request is followed if its answer comes back on the same connection: its caller consumes there
+from the queue in reply-to, or by direct reply-to. Its consumer is identified by route and
+correlation id.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def judge_slow(context: RuleContext) -> None:
 def judge_late(
     context: RuleContext, where: Sequence[Any], detail: str, queue: Sequence[str] | None
 ) -> None:
-    """A caller's answers came late, the latest to a request to a queue, if that is known."""
+    """A caller's answers came late, the latest to a request to a queue, if it is known."""
     place = Place(*where)
     report_at(context, place, "rpc-slow", detail)
     finding = context.log.find("rpc-slow", place.connection_id)
@@ -193,7 +193,7 @@ def judge_unanswered(context: RuleContext) -> None:
 
 @requires("calls")
 def watch_unanswered(context: RuleContext) -> None:
-    """connection-waits: the same by now. What is answered late after all is slow."""
+    """connection-waits: the requests unanswered so far. A late answer makes them slow."""
     late = _unanswered(context)
     if late:
         number, ts_ns, *_ = late[0]
@@ -263,7 +263,7 @@ def note_waiting(context: RuleContext) -> None:
 
 
 def judge_lost(context: RuleContext, server: Sequence[Any], in_hand: Sequence[Any]) -> None:
-    """A server is lost with requests in hand; who waits for them is told now or later."""
+    """A server is lost with unanswered requests; their callers are contributed now or later."""
     for key, number in in_hand:
         known = remembered(context, "requests lost", tuple(key), _Lost)
         known.server = (*server, number)
@@ -292,14 +292,14 @@ class Call(NamedTuple):
 
 
 class _Lost:
-    """One request: who had it and lost its connection, and who waits for its answer."""
+    """One request: the server that lost its connection, and the caller that waits."""
 
     client: tuple[Place, int] | None = None
     server: tuple[Any, ...] | None = None
 
 
 def _judge_one(context: RuleContext, key: Sequence[str], known: _Lost) -> None:
-    """Report a request that is known to be lost, once both of its sides are known."""
+    """Report a lost request, once both of its sides are known."""
     if known.client is None or known.server is None:
         return
     place, until_ns = known.client

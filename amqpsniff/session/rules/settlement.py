@@ -1,4 +1,4 @@
-"""Outcomes of deliveries of AMQP 1.0: not taken, lost, in doubt, said and never settled."""
+"""Outcomes of deliveries of AMQP 1.0: not accepted, lost, in doubt, or without settlement."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _what(transferred: Any) -> str:
 
 
 def not_taken(context: RuleContext) -> None:
-    """publish-outcome: the broker did not accept what was sent."""
+    """publish-outcome: the broker did not accept a message."""
     transferred = context.facts["of"]
     state, link = transferred.outcome, transferred.link
     error = reason_of(transferred.condition, transferred.description)
@@ -88,7 +88,7 @@ def not_taken(context: RuleContext) -> None:
 
 
 def refused(context: RuleContext) -> None:
-    """settlement-refused: the broker says an error of what it delivered."""
+    """settlement-refused: the broker reports an error for its own delivery."""
     found, link = context.facts["found"], context.facts["link"]
     if found.condition in _LOCKS:
         name = "" if link is None else f" of {link_text(link)}"
@@ -140,7 +140,7 @@ def come_again(context: RuleContext) -> None:
 
 
 def left(context: RuleContext) -> None:
-    """deliveries-left: what a session that is over leaves in doubt, and what nobody settled."""
+    """deliveries-left: deliveries of an ended session in doubt, or without settlement."""
     channel = context.channel
     if not context.certain or not channel.known:
         return
@@ -159,7 +159,7 @@ def left(context: RuleContext) -> None:
 
 
 def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], closed_by: str) -> None:
-    """Deliveries of a link of which no outcome was said."""
+    """Deliveries of a link without an outcome."""
     first, last = some[0].entry.packet_number, some[-1].entry.packet_number
     name = "" if link is None else f" of {link_text(link)}"
     nouns = ("message sent", "messages sent") if side == CLIENT else ("delivery", "deliveries")
@@ -175,10 +175,10 @@ def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], close
 
 @where(PUBLISHED | DELIVERED)
 def presettled(context: RuleContext) -> None:
-    """link-ends: messages that nobody can refuse."""
+    """link-ends: presettled messages, which the receiver cannot refuse."""
     link = context.facts["link"]
     lossy = link.address is None and context.session.has_loss
-    unknown = link.name is None or lossy  # its attach says where it leads
+    unknown = link.name is None or lossy  # its attach has the address
     if not link.presettled or link.presettled != link.deliveries or unknown or is_service(link):
         return
     code = "publishes-unprotected" if link.sends else "automatic-acknowledgement"

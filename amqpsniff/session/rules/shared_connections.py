@@ -129,8 +129,8 @@ def count_closed(context: RuleContext) -> None:
 
 
 def closed_together(context: RuleContext) -> tuple[int, int, int] | None:
-    """How many channels a client closed, how many of them were idle, and how many opened in turn,
-    before it closed their connection, which is over now; None where it did not.
+    """Numbers of channels that a client closed together, of idle ones among them, and of those
+    opened in turn, just before it closed their connection; None if it did not.
     """
     if CLOSING not in context.memory:
         return None
@@ -172,7 +172,7 @@ def judge_grown(context: RuleContext) -> None:
 
 
 def _report(context: RuleContext, count: int, idle: int, more: str = "", verb: str = "are") -> bool:
-    """True if so many channels are idle that they leak; it is said if nothing is missing."""
+    """True if the share of idle channels shows a leak; it is reported if no frame is missing."""
     if idle < IDLE_SHARE * count:
         return False
     if context.complete:
@@ -189,7 +189,7 @@ def _idle(session: Any, now: int | None, age_ns: int) -> int:
 
 
 def _in_turn(channels: set[Any]) -> int:
-    """How many channels without consumers were idle from when the next one was opened."""
+    """Number of channels without consumers that were idle since the next one was opened."""
     used = sorted(
         (
             one.start_ns,

@@ -53,7 +53,7 @@ def open_channels(session: Any) -> Iterator[Any]:
 
 @cython.ccall
 def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -> Any:
-    """What is remembered under a key, `new` when nothing was; None when there is no more room."""
+    """The value under a key, set to `new` if absent; None beyond the limit."""
     if key not in memory:
         shared = context.shared
         if len(memory) >= MAX_NAMES or shared.get("names", 0) >= MAX_OF_ALL_NAMES:
@@ -64,7 +64,7 @@ def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -
 
 
 def drop(context: RuleContext, memory: dict[Any, Any], key: Any) -> Any:
-    """Remember nothing under a key any more; what was remembered, None for nothing."""
+    """Remove a key; returns its value, or None."""
     known = memory.pop(key, None)
     if known is not None and "names" in context.memory:  # else they were counted off at once
         _count(context, -1)
@@ -102,11 +102,11 @@ def _place_of(context: RuleContext, number: Any, ts_ns: cython.longlong) -> Plac
 
 
 def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) -> None:
-    """Tell a judge what a connection contributes to what is about many.
+    """Pass a connection's contribution to a judge of findings about many connections.
 
-    A judge is asked with the context (of which it uses only what is about all connections) and the
-    payload, plain values and places: at once, or, by a reader of some connections, when all are
-    known.
+    The judge is called with the context (it uses only the parts shared by all connections) and the
+    payload of plain values and places: at once, or, for a reader of some connections, when the
+    records of all are merged.
     """
     log: FindingLog = context.log
     records = log.recorded
@@ -125,7 +125,7 @@ def _name_of(judge: Callable[..., None]) -> str:
 
 @cython.ccall
 def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
-    """What is remembered under a key of `name`, made when it is new."""
+    """The value under a key of `name`, created if absent."""
     entries: OrderedDict[Any, Kept] | None = context.shared.get(name)
     if entries is None:
         entries = context.shared[name] = OrderedDict()
@@ -139,7 +139,7 @@ def remembered(context: RuleContext, name: str, key: object, make: Callable[[], 
 
 
 def exchanges_of(context: RuleContext) -> dict[str, tuple[int, ...]]:
-    """What was counted by exchange, at the end; empty when that is recorded to be added up."""
+    """The final counts by exchange; empty for a reader of some connections, which records them."""
     exchanges: dict[str, tuple[int, ...]] = context.facts["exchanges"]
     records = context.log.recorded
     if records is None:
@@ -241,8 +241,8 @@ MAX_VERDICTS = 64
 
 @cython.cclass
 class _Verdict:
-    """What is said of connections whose facts are alike; `finding` counts them once it is there,
-    as long as `first` is what is remembered under the key.
+    """The verdict about connections with equal facts; once raised, `finding` counts them, as long
+    as `first` is the value under the key.
     """
 
     code: str
@@ -258,13 +258,13 @@ class _Verdict:
 
 @cython.cclass
 class Alike:
-    """A rule about what connections have in common: it is judged once for all that are alike.
+    """A rule about common facts of connections: it is judged once for all with equal facts.
 
-    Its judge gets no context. It is given the `Client`, or with `of_server` the server's address
-    and port, and then, if `said` is a method of the handshake, its arguments as JSON (None where
-    they were not captured): so it cannot look at anything else, and gives `Verdict`s, which are
-    raised as `report_once` does. They are seen at the connection's first packet with `at_first`;
-    `whole` is for what start-ok has to be captured whole for.
+    Its judge gets no context. It gets the `Client`, or with `of_server` the server's address and
+    port, and then, if `said` is a method of the handshake, its arguments as JSON (None if not
+    captured). So it cannot read anything else. It returns `Verdict`s, which are raised as by
+    `report_once`, at the connection's first packet with `at_first`. With `whole`, start-ok has to
+    be captured completely.
     """
 
     judge: Any
@@ -288,7 +288,7 @@ class Alike:
         self.whole, self.at_first, self.of_server = whole, at_first, of_server
 
     def __call__(self, context: RuleContext) -> None:
-        """Raise what the judge finds, or found before of connections that are alike."""
+        """Raise the judge's verdicts, cached for connections with equal facts."""
         session: Session = context.session
         if self.whole and not session.handshake_whole("connection.start-ok"):
             return
@@ -330,7 +330,7 @@ class Alike:
 
     @cython.cfunc
     def _found(self, context: RuleContext) -> list[Any]:
-        """What the judge finds, or found before."""
+        """The judge's verdicts, from the cache if possible."""
         session: Session = context.session
         client: Client = None if self.of_server else client_of(context)
         known: dict[Any, Any] = _of_server(context) if client is None else client.verdicts
@@ -356,7 +356,7 @@ def _order_of(seen: Place | Finding) -> Order:
 
 @cython.cfunc
 def _of_server(context: RuleContext) -> dict[Any, Any]:
-    """What is known of a connection's server."""
+    """The shared state about a connection's server."""
     connection: Connection = context.session.connection
     servers: dict[Any, Any] = context.shared.setdefault("servers", {})
     name = connection.name()[2] or ""
@@ -389,7 +389,7 @@ def of_messages(repeats: Any, requeues: Any) -> dict[str, int]:
 
 
 def forgotten_words(forgotten: dict[str, int]) -> str:
-    """How much of what was forgotten."""
+    """The forgotten entries and their numbers, as text."""
     counts = (f"{what} ({count})" for what, count in sorted(forgotten.items()))
     return "forgotten: " + ", ".join(counts)
 

@@ -1,5 +1,5 @@
-"""Synchronous methods that wait long for the broker's answer, or in vain; in AMQP 1.0 what a client
-opens, begins and attaches, and the end of these."""
+"""Synchronous methods that wait long for the broker's answer, or in vain; in AMQP 1.0 a client's
+open, begin, attach, and their ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLOCKING_REQUESTS = 20
 
 
 def judge_answer(context: RuleContext) -> None:
-    """replied: an error when it took very long; else what was foreseen is over."""
+    """replied: an error if it took very long; else withdraw the provisional finding."""
     request, now = context.request, context.ts_ns
     took = max(now - request.ts_ns, 0)
     if took > MISSING_NS:
@@ -83,8 +83,8 @@ def _unanswered(
     """Requests without an answer for too long, and the channel slots of their channels; of the
     first `most` channels, and of as many requests of each.
 
-    A broker answers a channel's requests in their order. Where a capture begins, the answer to one
-    may be known before the request is.
+    A broker answers a channel's requests in their order. At the begin of a capture, an answer may
+    be read before its request.
     """
     session = context.session
     if now_ns is None or not context.complete:
@@ -168,7 +168,7 @@ def judge_link(context: RuleContext) -> None:
     link, channel = context.facts["link"], context.channel
     if link.first_side == CLIENT and link.attached_ns != NULL and context.certain:
         late = link.answered_ns != NULL
-        if not late or "side" in context.facts:  # it is told once
+        if not late or "side" in context.facts:  # it is reported once
             at_ns = link.answered_ns if late else _end_ns(context, context.ts_ns or channel.end_ns)
             place = link.attached_number, link.attached_ns
             _report_unanswered(context, f"attach of {link_text(link)}", late, at_ns, *place)

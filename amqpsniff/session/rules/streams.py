@@ -1,7 +1,7 @@
-"""Streams: what a consumer skips or reads again when it comes back, and gaps between offsets.
+"""Streams: messages that a returning consumer skips or reads again, and gaps between offsets.
 
-A delivery of a stream has its place in the header x-stream-offset. What the consumers of a client
-read of a stream is put in the order of time when all are known. Consumers at the same time share
+A delivery of a stream has its offset in the header x-stream-offset. At the end, the offsets that
+the consumers of a client have read of a stream are put in time order. Simultaneous consumers share
 the stream, and are not judged.
 """
 

@@ -65,7 +65,7 @@ def stuck(context: RuleContext) -> None:
 
 
 def watch_stuck(context: RuleContext) -> None:
-    """channel-waits: whether one does by now. It may go on yet, and then it was not stuck."""
+    """channel-waits: report a stuck consumer provisionally. If it continues, it was not stuck."""
     detail, entry = next(_stuck(context, context.ts_ns, " so far"), ("", None))
     if entry is None:
         context.withdraw("consumer-stuck", context.channel)
@@ -77,7 +77,7 @@ def watch_stuck(context: RuleContext) -> None:
 def note_cancelled(context: RuleContext) -> None:
     """A client cancels a consumer, as many do before they close: it may be stuck by then.
 
-    What it holds can be acknowledged yet, so that is judged when the channel is over.
+    It can still acknowledge its deliveries, so it is judged at the end of the channel.
     """
     consumer = context.channel.by_tag.get(context.frame.consumer_tag)
     if context.frame.side != CLIENT or consumer is None:
@@ -125,7 +125,7 @@ def _stuck_now(
 
 
 def _is_long(channel: Any, quiet_ns: int) -> bool:
-    """True if a channel acknowledged nothing for long, by what is usual there."""
+    """True if a channel acknowledged nothing for long, compared with its usual time."""
     number = channel.acknowledged
     usual_ns = channel.times.ack_ns // number if number else 0
     times = SUDDEN_TIMES if number >= SUDDEN_ACKNOWLEDGED else SUDDEN_TIMES * 10
@@ -156,9 +156,9 @@ def _oldest(context: RuleContext) -> dict[Any, Any]:
 def _full(
     channel: Any, consumers: Iterable[Any], later: Counter[Any]
 ) -> Iterator[tuple[Any, int | None]]:
-    """Those of `consumers` whose window is full, with their limits, 0 or None.
+    """The `consumers` with a full window, with their limits, 0 or None.
 
-    What they hold on purpose, `later` by consumer, does not count.
+    Deliveries that they hold on purpose, `later` by consumer, do not count.
     """
     shared = channel.prefetch_shared
     most = HELD_WITHOUT_LIMIT if channel.times.acks else NEVER_ACKNOWLEDGED

@@ -79,7 +79,7 @@ class Series:
 
     @property
     def lasted_ns(self) -> int:
-        """From the first to the last; 0 when that is not known."""
+        """Time from the first to the last; 0 if unknown."""
         if self.ts_ns is None or self.last_ns is None:
             return 0
         lasted_ns: int = max(self.last_ns - self.ts_ns, 0)
@@ -87,7 +87,7 @@ class Series:
 
     @property
     def rate(self) -> float:
-        """How many a second; 0 when that is not known."""
+        """Number per second; 0 if unknown."""
         return (self.count - 1) * SECOND_NS / self.lasted_ns if self.lasted_ns else 0.0
 
     def report(self, context: RuleContext, code: str, detail: str) -> None:
@@ -126,14 +126,14 @@ def note_declaration(context: RuleContext) -> None:
 
 
 def subject_of(frame: Any) -> tuple[str, Any]:
-    """What a declaration or binding is about: its queue, or its exchange."""
+    """Subject of a declaration or binding: its queue, or its exchange."""
     if frame.name.startswith("queue."):
         return "queue", frame.queue
     return "exchange", name_at(frame.rows, "exchange", frame.row)
 
 
 def forget_declaration(context: RuleContext) -> None:
-    """A deletion or unbinding: what is declared after it is new."""
+    """A deletion or unbinding: a later declaration is a new one."""
     declared, subject = context.memory.get("declared", {}), subject_of(context.frame)
     for one in [subject] if context.frame.whole or subject[1] else list(declared):
         drop(context, declared, one)
@@ -160,7 +160,7 @@ def judge_declarations(context: RuleContext) -> None:
 
 @where(EXTENDED)
 def note_delay(context: RuleContext) -> None:
-    """queue.declare of a queue that hands on what it has kept for a time."""
+    """queue.declare of a queue that dead-letters its messages after a time."""
     arguments, name = context.frame.arguments.get("arguments"), context.frame.queue
     if not isinstance(arguments, dict) or "x-dead-letter-exchange" not in arguments or not name:
         return
@@ -175,7 +175,7 @@ def note_delay(context: RuleContext) -> None:
 def judge_delay_queue(
     context: RuleContext, key: Sequence[str], delay_ms: int, words: str, place: Any
 ) -> None:
-    """A queue is declared for messages that wait for so long."""
+    """A queue is declared for messages that wait for this time."""
     delays: set[int] = remembered(context, "delay queues", tuple(key), set)
     if len(delays) < DELAYS:
         delays.add(delay_ms)
@@ -285,7 +285,7 @@ def note_change(context: RuleContext) -> None:
 
 @requires("unmade")
 def judge_changes(context: RuleContext) -> None:
-    """connection-ends: what is made is deleted again, at a high rate."""
+    """connection-ends: queues or bindings are created and deleted at a high rate."""
     changes: Changes = context.memory["changes"]
     pairs = [
         min(changes.queues_made, changes.queues_deleted),

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
-"""Traces: clients that break them off, that write them in different formats, or into messages that
-have nothing to do with each other.
+"""Traces: clients that break them, that use different formats, or that put one trace into unrelated
+messages.
 
-How many messages have the context of a trace is counted as they come. What the context says is
-looked at in some of those that a client publishes (`looked-at`).
+Messages with a trace context are counted as they come. The context itself is read in some of a
+client's publishes (`looked-at`).
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def judge_lost_traces(context: RuleContext) -> None:
 
 
 def judge_tracer(context: RuleContext, key: Any, place: tuple[Any, ...], words: str) -> None:
-    """A client has messages with headers that tracers write beside a context."""
+    """A client has messages with headers that tracers write besides a context."""
     remembered(context, TRACER, tuple(key), lambda: (Place(*place), words))
 
 

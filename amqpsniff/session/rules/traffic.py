@@ -23,8 +23,8 @@ STOPPED_NS = 10 * SECOND_NS
 def judge_stopped(context: RuleContext) -> None:
     """connection-ends: a side owed the next frame, and sent none until the last packet.
 
-    The last packet of the connection is the end, not that of the capture: what comes after it may
-    be in another file.
+    The time ends at the connection's last packet, not at the capture's: later packets may be in
+    another file.
     """
     session, now_ns = context.session, end_ns(context)
     last_ns = (session.last_client_ns, session.last_server_ns)
@@ -53,7 +53,7 @@ def judge_stopped(context: RuleContext) -> None:
 
 
 def _overdue(session: Any, last_ns: tuple[int, int], now_ns: int) -> Iterator[Debt]:
-    """Debts of sides that have said nothing for too long, though the other side was reading."""
+    """Debts of sides that sent nothing for too long, though the other side was reading."""
     for debt in debts(session) or ():
         if debt.may_wait or debt.since_ns is None or last_ns[debt.side] <= 0:
             continue

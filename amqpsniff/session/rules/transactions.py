@@ -1,4 +1,4 @@
-"""Transactions that are not committed: what was published and acknowledged in them has no effect.
+"""Transactions that are not committed: their publishes and acknowledgements have no effect.
 
 The broker keeps both until tx.commit, and forgets them when the channel ends (0-9-1 §1.9).
 """

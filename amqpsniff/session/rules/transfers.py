@@ -1,7 +1,7 @@
-"""Messages that are long on their way: the network, or a TCP window, is what is slow.
+"""Messages with a long transfer: the network, or a TCP window, is slow.
 
-The time to a confirm, to an acknowledgement and in a queue begins with a message's method. Where
-most of it passes before the last byte has come, neither the broker nor the consumer is to blame.
+The time to a confirm, to an acknowledgement and in a queue begins with a message's method. If most
+of it passes before the last byte comes, neither the broker nor the consumer is the cause.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def judge_transfers(context: RuleContext) -> None:
 
 
 def _window_text(context: RuleContext, pace: float) -> str:
-    """What passed in a round trip of the network, to be compared with TCP windows."""
+    """Bytes per round trip of the network, to be compared with TCP windows, as text."""
     round_trip_ns = context.session.connection.conversation.round_trip_ns
     if round_trip_ns < FAR_NS:
         return ""

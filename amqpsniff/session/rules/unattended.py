@@ -1,9 +1,9 @@
-"""Queues that nobody reads any more, though messages for them are published, or that are not there.
+"""Queues without consumers, or missing queues, for which messages are still published.
 
-Their consumer was cancelled, or its channel closed, while its connection went on; or its link has
-no credit; or they were private to a connection that is over; or they expired; or nobody declares
-them, but one with a name like theirs. What was published for them since is
-known by its routes, so all of it is judged at the end, and not where frames may be missing.
+The consumer was cancelled, or its channel closed, while its connection continued; or its link has
+no credit; or the queue was private to an ended connection; or it expired; or no client declares it,
+but only a queue with a similar name. Later publishes are counted by their routes, so all of this is
+judged at the end, and not if frames may be missing.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _stays(context: RuleContext, queue: str, only: str | None) -> bool:
 
 @requires(LEFT, TEMPORARY)
 def ended(context: RuleContext) -> None:
-    """connection-ends: tell which queues it left and did not come back to, while it went on."""
+    """connection-ends: contribute the queues that it stopped consuming while it continued."""
     memory, now_ns = context.memory, context.ts_ns or end_ns(context) or 0
     if HIDDEN in memory or not context.complete:
         return
@@ -188,7 +188,7 @@ def judge_left(
 
 
 def judge_unattended(context: RuleContext) -> None:
-    """capture-ends: what was published for queues since nobody reads them."""
+    """capture-ends: messages published for queues since they lost their consumer."""
     shared = context.shared
     if is_given_up(context):
         return
@@ -231,8 +231,8 @@ def _routes(context: RuleContext) -> Routes:
 def _published_since(
     context: RuleContext, routes: Routes, key: Sequence[str], ts_ns: int
 ) -> tuple[int, int]:
-    """Messages for a queue after a time, at least, and when the last was; 0 if somebody got any of
-    them, or the queue may be gone.
+    """Lower bound of the messages for a queue after a time, and the time of the last; 0 if a
+    consumer got any of them, or if the queue may be deleted.
     """
     count = last_ns = 0
     if key in context.shared.get(TEMPORARY, {}) or key[2].startswith(OF_BROKER):
@@ -281,7 +281,7 @@ def starved(context: RuleContext) -> None:
 
 
 def unseen(context: RuleContext) -> None:
-    """connection-ends: links of which not all was captured may have got anything."""
+    """connection-ends: incompletely captured links may have got any message."""
     if not context.certain:
         contribute(context, judge_received, queue_key(context, "")[0], None, NEVER)
 
@@ -293,7 +293,7 @@ def judge_received(context: RuleContext, server: str, queue: str | None, ts_ns: 
 
 
 def _came_over_links(context: RuleContext, key: Sequence[str]) -> int:
-    """When a link may have got the last message from a queue; 0 for never."""
+    """The last time at which a link may have got a message from a queue; 0 for never."""
     times = context.shared.get(RECEIVED, {})
     return max(int(times.get((key[0], queue), (0,))[0]) for queue in (key[2], None))
 
@@ -314,7 +314,7 @@ def judge_starved(
     channel: int,
     place: Sequence[Any],
 ) -> None:
-    """Take a link without credit, `until_ns` if it never had any; its virtual host is not known."""
+    """Take a link without credit, `until_ns` if it never had any; its virtual host is unknown."""
     known: list[Any] = remembered(context, STARVED, (server, queue), list)
     if len(known) < MAX_LISTED:
         known.append((words, until_ns, channel, Place(*place)))
@@ -358,8 +358,8 @@ def _left_waiting(context: RuleContext, server: str, queue: str, until_ns: int) 
 
 
 def _lose(context: RuleContext, only: str | None, how: str) -> None:
-    """Private queues go with their last consumer, here one of a channel or all of them, and so does
-    what is answered by direct reply-to.
+    """Private queues end with their last consumer, here one of a channel or all of them, and so do
+    addresses of direct reply-to.
     """
     own, channel = context.memory.get("own queues", {}), context.channel
     cancels = context.memory.get(CANCELLED, {})
@@ -443,7 +443,7 @@ class _Unheard(NamedTuple):
 
 
 def _judge_private(context: RuleContext, lost: set[str]) -> None:
-    """Report what is published for private queues that are gone."""
+    """Report messages published for private queues that have ended."""
     gone, again = context.shared.get(GONE, {}), context.shared.get("queues of routes", {})
     found: dict[str, list[_Unheard]] = {}
     for (*at, exchange, queue), rows in context.shared.get(PUBLISHED, {}).items() if gone else ():
@@ -468,7 +468,7 @@ def _judge_private(context: RuleContext, lost: set[str]) -> None:
 def _add(
     found: dict[str, list[_Unheard]], one: Any, queue: str, gone_ns: int, owner: str, how: str
 ) -> None:
-    """Add what a client published for a queue after it had gone."""
+    """Add a client's publishes for a queue after its end."""
     count = known_after(one.total, one.steps, gone_ns) or int(one.last_ns > gone_ns)
     if count and not one.mandatory:
         rows = found.setdefault(one.place.connection_id, [])
@@ -476,10 +476,10 @@ def _add(
 
 
 def _add_direct(context: RuleContext, lost: set[str], found: dict[str, list[_Unheard]]) -> None:
-    """Add answers by direct reply-to that nobody got, of servers that got such a caller's request.
+    """Add undelivered answers by direct reply-to, of servers that got such a caller's request.
 
-    The name that the broker gives to the caller's channel is not to be seen there: each caller
-    explains one name, in the order of time.
+    The capture does not show the address that the broker gives to the caller's channel: each caller
+    explains one address, in time order.
     """
     callers: dict[tuple[str, ...], list[Any]] = {}
     for route, rows in context.shared.get(GAVE_UP, {}).items():
@@ -550,7 +550,7 @@ def judge_no_queue(
 
 
 def _judge_expired(context: RuleContext, lost: set[str]) -> None:
-    """Report queues that were not there any more when they had not been used for long."""
+    """Report queues that expired after a long time without use."""
     for key, (unused_ms, ts_ns, words) in context.shared.get(EXPIRING, {}).items():
         for channel, place in context.shared.get(ABSENT, {}).get(key, ()):
             since_ns = (place.ts_ns or 0) - ts_ns
@@ -619,7 +619,7 @@ def _judge_lives(context: RuleContext, routes: Routes, hidden: Collection[str]) 
 
 
 def _judge_misnamed(context: RuleContext, hidden: Collection[str]) -> None:
-    """Report messages for a queue that nobody declares or reads, though a like one is read."""
+    """Report messages for a queue without declaration or consumer, if a similar one is read."""
     shared = context.shared
     published, read = shared.get(PUBLISHED, {}), shared.get("consumers of queues", {})
     known = {*shared.get("queues of routes", {}), *read, *shared.get(GONE, {})}

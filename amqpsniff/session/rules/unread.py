@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
-"""Messages that nobody reads: dead letters, notifications, results; and where delays go wrong.
+"""Messages without a reader: dead letters, notifications, results; and faulty delays.
 
-What a queue hands on by its x-dead-letter-exchange is not on the wire before somebody reads it. But
-a client's rejection is, as are the messages that frameworks put aside. That nobody reads a queue is
-said of what the capture shows, where all connections to its broker began in it, of messages that
-were there for `WAITED_NS`.
+Messages that a queue dead-letters are not on the wire before they are consumed. But a client's
+rejection is, and so are the messages that frameworks put aside. A queue is reported as unread only
+if all connections to its broker began in the capture, and only for messages that waited for
+`WAITED_NS`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ Seen = dict[tuple[str, ...], list[Any]]
 
 
 def reads(context: RuleContext) -> None:
-    """basic.consume, basic.get: somebody reads a queue."""
+    """basic.consume, basic.get: a client reads a queue."""
     if context.queue:
         note(context, READ, context.queue, True)
 
@@ -115,14 +115,14 @@ def refused(context: RuleContext) -> None:
 
 @requires(*NOTED)
 def ended(context: RuleContext) -> None:
-    """connection-ends: tell what was noted."""
+    """connection-ends: contribute the notes about its queues."""
     memory = context.memory
     noted = [list(memory[name].items()) if name in memory else () for name in NOTED]
     contribute(context, judge_noted, queue_key(context, "")[:2], noted)
 
 
 def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -> None:
-    """What a connection shows of the queues of a virtual host."""
+    """Take a connection's notes about the queues of a virtual host."""
     for name, rows in zip(NOTED, noted, strict=True):
         for key, value in rows:
             known: list[Any] = remembered(context, name, (*at, key), list)
@@ -131,7 +131,7 @@ def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -
 
 
 def judge_unread(context: RuleContext) -> None:
-    """capture-ends: queues with messages that nobody reads, and what else routes show."""
+    """capture-ends: queues with unread messages, and other findings from routes."""
     shared = context.shared
     if is_given_up(context):
         return
@@ -195,7 +195,7 @@ def _unread(context: RuleContext, at: Sequence[str], exchange: str, key: str) ->
 def _report(
     context: RuleContext, code: str, by_queue: dict[str, list[tuple[int, Place, int]]]
 ) -> None:
-    """Say what nobody reads in a virtual host."""
+    """Report the unread queues of a virtual host."""
     rows = [row for listed in by_queue.values() for row in listed]
     _, place, _ = min(rows, key=lambda row: row[1].ts_ns or 0)
     if (context.ts_ns or 0) - (place.ts_ns or 0) < WAITED_NS:
@@ -210,7 +210,7 @@ def _report(
 
 
 def _report_rejected(context: RuleContext, queue: str, rows: list[tuple[int, Place, int]]) -> None:
-    """Say that deliveries were rejected for good, as far as the capture shows."""
+    """Report deliveries that were rejected for good, by the captured declarations."""
     count = sum(row[0] for row in rows)
     if count >= REJECTED_TIMES:
         _, place, _ = min(rows, key=lambda row: row[1].ts_ns or 0)
@@ -255,7 +255,7 @@ def judge_mixed(context: RuleContext, published: Seen) -> None:
 
 
 def judge_absent(context: RuleContext, hidden: dict[str, Any]) -> None:
-    """Queues whose dead letters go to an exchange that is not there."""
+    """Queues that dead-letter to an exchange which does not exist."""
     known = context.shared.get("exchanges of routes", {})
     absent = context.shared.get(ABSENT, {})
     for (*at, queue), targets in context.shared.get(TARGETS, {}).items():
