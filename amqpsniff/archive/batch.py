@@ -1,15 +1,15 @@
-"""The tables of an archive in a folder, made like a build: what is there and still right is kept.
+"""Incremental build of an archive's tables in a folder; up-to-date outputs are reused.
 
-    OUT/_manifest.json                        what counts, written last, in one step
+    OUT/_manifest.json                        the valid files, written last, in one step
     OUT/messages/_delta_log/*.json            the same for readers of Delta tables (`delta_log`)
     OUT/messages/capture_date=2026-01-31/*.parquet, and so for every table
-    OUT/_work/surveys, OUT/_work/tasks        what need not be done again
-    OUT/_work/sightings, OUT/_work/linkables  what tasks saw, to be brought together
+    OUT/_work/surveys, OUT/_work/tasks        finished work to reuse
+    OUT/_work/sightings, OUT/_work/linkables  event logs of tasks, to be merged
 
-A task's files are named by a hash of what it reads and how. A run that was killed goes on where it
-was; new files change the tasks of connections that go on in them and no others. Messages that are
-to be linked are written in a second step (`linking`). What no task of the present plan has written
-is deleted once the manifest no longer names it.
+A task's files are named by a hash of its input and options. A run after a killed one continues its
+work; new files change only the tasks of connections that continue in them. Messages that are to be
+linked are written in a second step (`linking`). Files that no task of the present plan has written
+are deleted once the manifest no longer names them.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ class Summary:
     """The outcome of a run.
 
     Attributes:
-        files, bad_files: Files named, and those among them that could not be read as a whole.
-        unreadable_files: Those that could not be read at all, or not by every task.
-        bytes: Captured bytes in them, `read_bytes` what the tasks read, packets passed over
-            included.
-        packets, connections: What the tasks followed.
-        tasks, done_before: Tasks of the plan, and how many of them an earlier run had done.
+        files, bad_files: Files named, and those among them that could not be read completely.
+        unreadable_files: Files that could not be read at all, or not by every task.
+        bytes: Captured bytes in them; `read_bytes`: bytes that the tasks read, with skipped
+            packets.
+        packets, connections: Packets and connections that the tasks followed.
+        tasks, done_before: Tasks of the plan, and the number done by an earlier run.
         rows: Rows by table.
         findings: Findings by severity.
     """
@@ -221,8 +221,8 @@ class Batch:
         return [name for name, wanted in given.items() if wanted]
 
     def look(self, seconds: float = HERE_SECONDS) -> None:
-        """Survey captures that are at hand, for so long, and plan when none is left: what can be
-        done before there are others to do it.
+        """Survey captures in this process, for a limited time, and plan if none is left: this work
+        needs no workers.
         """
         if self._looked is None:
             self._looked = known_surveys(self.folder, self._listed or self.find())
@@ -309,10 +309,10 @@ class Batch:
         return [replace(order, task=task, key=base + mark, base=base) for task, base in bases]
 
     def _readers(self, todo: Sequence[TaskSpec]) -> tuple[list[TaskSpec], list[TaskSpec]]:
-        """The tasks that read captures, some of which deal out packets, and those to which they do.
+        """The tasks that read captures, some of which deal out packets, and the tasks of buckets.
 
-        Of a task that was done before nothing is decoded again, but packets of its files may be
-        wanted; one that only deals out has no key.
+        A task that was done before decodes nothing, but may have to deal out packets of its files;
+        such a task has no key.
         """
         others = [spec for spec in todo if spec.task.bucket is not None]
         keys = {spec.task.bucket: spec.key for spec in others if spec.task.bucket is not None}
@@ -329,7 +329,7 @@ class Batch:
         return list(readers.values()), others
 
     def _hand_over(self, done: Iterable[Done], others: Sequence[TaskSpec]) -> None:
-        """Tell tasks where the packets are that were dealt out to them."""
+        """Give tasks the positions of the packets that were dealt out to them."""
         files = {one.path: at for at, one in enumerate(self.plan.files)}
         lost = {one.capture: one for result in done for one in result.lost}
         parts: dict[int | None, Parts] = {}
@@ -345,7 +345,7 @@ class Batch:
                     parts[bucket].numbers.extend((files[path], *piece))
 
     def _salt(self) -> str:
-        """What a task's rows depend on beside its files, but for what opens TLS."""
+        """The options on which a task's rows depend, besides its files, without TLS secrets."""
         options = asdict(self.options) | {"ports": sorted(self.options.ports)}
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
@@ -353,7 +353,7 @@ class Batch:
         return json.dumps([form_of_rows(), options, sorted(self.tables), *more])
 
     def _survey(self, runner: Runner, notice: Callable[[RunProgress], None]) -> None:
-        """Survey what is left."""
+        """Survey the remaining files."""
         if self._looked is None:
             notice(RunProgress("files"))
             self.look()
@@ -410,7 +410,7 @@ class Batch:
         return results
 
     def _commit(self, done_before: int) -> Summary:
-        """Write what is about the whole, then the manifest, then delete what it does not name."""
+        """Write the merged results, then the manifest, then delete files that it does not name."""
         from amqpsniff.tables.batches import finding_batch
 
         findings = merge_findings(self.results, self.plan.files, self.folder, self._linked.hits)
@@ -457,9 +457,9 @@ class Batch:
         )
 
     def _cost(self) -> dict[str, Any]:
-        """The way in which captures are read, and bytes by stage when nothing is there yet.
+        """The way in which captures are read, and bytes by stage of a complete run.
 
-        Of captures these are captured bytes, of what was dealt out and of tables those of files.
+        For captures these are captured bytes, for dealt packets and tables bytes of files.
         """
         dealt = sum(result.dealt_bytes for result in self.results)
         return {
@@ -514,7 +514,7 @@ class Batch:
         return name
 
     def _kept(self) -> set[str]:
-        """Files of the folder beside the tables that the next run needs."""
+        """Files of the folder besides the tables that the next run needs."""
         kept = {result.place for result in self.results}
         kept |= {one.name for result in self.results for one in result.event_logs}
         if self.links:
@@ -524,7 +524,7 @@ class Batch:
 
 
 def _help_the_longest(specs: Sequence[TaskSpec], cores: int) -> None:
-    """Have rows written beside by tasks that go on when all others are done."""
+    """Give a writing thread to the tasks that run longer than all others."""
     octets = sum(spec.task.octets for spec in specs)
     for spec in specs:
         spec.beside = spec.task.octets * cores > LONGER * octets

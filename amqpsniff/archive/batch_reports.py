@@ -66,7 +66,7 @@ def bucket_of(manifest: Manifest) -> int:
 
 @dataclass
 class FirstRows:
-    """The first rows of a report; `more` says that there are others, `shown` how many to show."""
+    """The first rows of a report; `more`: there are others, `shown`: number of rows to show."""
 
     report: Report
     table: pa.Table

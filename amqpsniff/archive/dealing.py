@@ -1,17 +1,16 @@
 """Packets dealt out by conversation, to be decoded in another stage.
 
-Where conversations go on from pack to pack, the reader of a pack puts aside the packets of such
-conversations: an object for each capture, `_work/dealt/KEY.packets`, in which the packets of one
-bucket stand together. The task of a bucket reads its ranges of these objects, which stand for
-the captures: packets have their numbers and times, and the bytes of what was left out before each
-are counted, so that rows are those of one who reads everything.
+If conversations continue from pack to pack, the reader of a pack stores their packets: in one
+object per capture, `_work/dealt/KEY.packets`, grouped by bucket. The task of a bucket reads its
+ranges of these objects in place of the captures: packets keep their numbers and times, and the
+bytes left out before each are counted, so that the rows are those of a reader of everything.
 
     block:   BLOCK (bytes that follow, packets, bytes unpacked), columns and bytes packed by LZ4
     object:  blocks; those of one bucket follow each other, over and over when a capture is large
 
-The pieces by the key of their bucket stand beside, in `KEY.json`, written last: for a run that goes
-on where another was killed. Nothing of it is kept when the tables are complete: connections that go
-on in new files are dealt out again.
+`KEY.json`, written last, has the pieces by the key of their bucket: for a run after a killed one.
+All of these are deleted when the tables are complete: connections that continue in new files are
+dealt out again.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class Deal:
 
 
 def object_name(source: SourceFile, ending: str = "packets") -> str:
-    """The name of a capture's object, or of what stands beside it."""
+    """The name of a capture's object, or of its JSON file."""
     facts = json.dumps([FORM, source.path, source.size, source.modified_ns])
     return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.{ending}"
 
@@ -96,8 +95,8 @@ def object_name(source: SourceFile, ending: str = "packets") -> str:
 class Objects(contextlib.ExitStack):
     """The objects of some captures while they are read: `feed` batches, then `finish`.
 
-    A context manager: nothing is left of objects that were not finished. Those that an earlier run
-    has written are not written again; `complete` says that these are all.
+    A context manager: unfinished objects are deleted. Objects of an earlier run are not written
+    again; `complete`: all of them exist.
     """
 
     def __init__(self, deal: Deal, folder: Folder, ports: frozenset[int] | None) -> None:
@@ -211,8 +210,8 @@ class Parts:
 
     Attributes:
         files: A number of each capture, in the order of time.
-        numbers: The number of the capture, then `PIECE` but for the bucket, for each piece.
-        lost: What could not be read of the captures.
+        numbers: The number of the capture, then `PIECE` without the bucket, for each piece.
+        lost: Findings about unreadable parts of the captures.
     """
 
     folder: Folder
@@ -242,7 +241,7 @@ class Parts:
         return found
 
     def open(self, captures: Mapping[str, Part]) -> CaptureSet:
-        """The packets, in the order of time; raises CaptureError where there are none."""
+        """The packets, in time order; raises CaptureError without any."""
         if not captures:
             raise CaptureError("none of the captures could be read")
         begins = {path: one.source.begin_ns for path, one in captures.items()}
@@ -296,7 +295,7 @@ class DealtCapture:
         return False
 
     def park(self) -> None:
-        """Keep what is open: a bucket has few captures at a time."""
+        """Keep open objects: a bucket has few captures at a time."""
 
     def close(self) -> None:
         """Let go of the packets."""

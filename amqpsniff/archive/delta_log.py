@@ -1,4 +1,4 @@
-"""A Delta log beside each table, so that who reads while a run goes on sees one state of it.
+"""A Delta log next to each table, so that a reader sees one state of it during a run.
 
     OUT/messages/_delta_log/00000000000000000007.json
 

@@ -110,7 +110,7 @@ class Folder:
         return Folder, (self.name, self.options)
 
     def read(self, name: str) -> bytes | None:
-        """A file's bytes; None when it is not there."""
+        """A file's bytes; None if it does not exist."""
         try:
             with self._system.open_input_stream(self._path(name)) as file:
                 octets: bytes = file.read()

@@ -1,10 +1,10 @@
 """Messages linked across the tasks of an archive.
 
-A task writes its messages without links, with the ordinal of each, and beside them what links need
-to know of them (`LinkLogFile`). `link_all` goes over that of all tasks in the order of time, as
-one reader does, and leaves a file of links for each task; `join` brings those of one task and its
-messages together, some rows at a time, wherever there is a core. Nothing is held but what a linker
-remembers and about a row group of each task whose time it is.
+A task writes its messages without links, with the ordinal of each, and a link record of each
+(`LinkLogFile`). `link_all` reads the records of all tasks in time order, as one reader does, and
+writes a file of links for each task; `join` merges the links of one task with its messages, some
+rows at a time, on any core. Memory holds only the linker's state, and about one row group of each
+task at the current time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DIGEST_DIGITS = 8
 
 
 class LinkLogFile(EventLogFile):
-    """A file of what links need to know."""
+    """A file of link records."""
 
     log: LinkLog
 
@@ -75,7 +75,7 @@ def with_ordinals(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 class Linked:
     """The result of linking: `digests` of the links of tasks, by key, and limits that were hit.
 
-    `of` is what it was made of.
+    `of` identifies its input.
     """
 
     of: str
@@ -84,7 +84,7 @@ class Linked:
 
 
 def known_links(folder: Folder, of: str) -> Linked | None:
-    """What was linked last, if it was of this."""
+    """The last result of linking, if it had this input."""
     with contextlib.suppress(ValueError, TypeError):
         known = Linked(**json.loads(folder.read(STATE) or b""))
         if known.of == of:
@@ -95,7 +95,7 @@ def known_links(folder: Folder, of: str) -> Linked | None:
 def link_all(
     files: Mapping[str, WrittenLog], folder: Folder, captures: Iterable[str], of: str
 ) -> Linked:
-    """Link the messages of all tasks; `files` has by key what they have written down."""
+    """Link the messages of all tasks; `files` has their link records by key."""
     folder.delete(STATE)
     linked = Linked(of)
     keys = list(files)
@@ -118,7 +118,7 @@ def link_all(
 
 
 def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
-    """How many rows there are of each task."""
+    """Number of rows of each task."""
     counted = tasks.value_counts().to_pylist()
     return {one["values"]: one["counts"] for one in counted}
 
@@ -141,7 +141,7 @@ def _by_task(linker: DistributedLinker) -> dict[int, pa.Table]:
 
 
 class LinksFile:
-    """A task's links: rows of what `DistributedLinker` finds, written `GROUP_ROWS` at a time."""
+    """A task's links: rows of a `DistributedLinker`, written `GROUP_ROWS` at a time."""
 
     def __init__(self, folder: Folder, key: str) -> None:
         import pyarrow as pa
@@ -191,8 +191,8 @@ def links_name(key: str) -> str:
 class Joining:
     """Messages of a task, by the names of their files, to be written with their links.
 
-    `digest` is that of the links, empty when there are none. Those of a task that could not read
-    all are not `whole`, and have other names: what is done again must not take them for its own.
+    `digest` is that of the links, empty without links. Messages of a task with unreadable files are
+    not `whole`, and have other names: a repeated task must not reuse them.
     """
 
     folder: Folder
@@ -264,7 +264,7 @@ def _links_of(rows: pa.ChunkedArray, links: ds.ParquetFileFragment | None) -> li
 
 
 def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:
-    """A column of integers as what the table has."""
+    """A column of integers in the type of the table."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,8 +1,8 @@
 """Files of an archive from the paths, folders, patterns and URIs that a caller names.
 
-Unlike for a single reader, every file in a folder is a capture until it was looked at: what is
-none is a row of the table `errors`, not a silence. Files whose names begin with `.` or `_` are left
-out, as Spark leaves them out, and so are pipes, devices, and folders that a batch has written.
+Unlike for a single reader, every file in a folder counts as a capture: any other file becomes a row
+of the table `errors`. Files with names that begin with `.` or `_` are left out, as Spark leaves
+them out, and so are pipes, devices, and folders that a batch has written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEED = "_work/seed"
 
 
 class Listed(NamedTuple):
-    """A file, and what changes when its content does; None where the file system does not say."""
+    """A file, with its size and time of change; None if the file system does not have them."""
 
     path: str
     size: int | None
@@ -53,7 +53,7 @@ def list_captures(
 
 
 def _local(name: str) -> Iterator[tuple[object, Listed]]:
-    """Files, each with what all its names have in common."""
+    """Files, each with the identity that all its names share."""
     if name and Path(name).is_dir():  # of no name it makes the folder one is in
         if _is_written(name):
             raise _no_captures(name)
@@ -120,7 +120,7 @@ def _is_below_hidden(path: str, pattern: str = "") -> bool:
 
 
 def _stated(path: str) -> tuple[object, Listed] | None:
-    """A file; None for a pipe or a device: who opens it may wait for ever."""
+    """A file; None for a pipe or a device, because opening it may wait for ever."""
     try:
         status = Path(path).stat()
     except OSError:

@@ -1,15 +1,15 @@
 """A lock on a folder, on any file system and on object storage: one run writes at a time.
 
-A run writes a lock file under a name that no other has, and lists those of others: it has the lock
-when there are none. The file system only has to create a file in one step and to list files: of two
-runs that both listed, one listed after the other had written. A lock file does not have the lock
-until its run was alone. A run that meets one which has it gives way. Of several that ask, all give
-way to the one with the least name, which waits for them to go.
+A run writes a lock file with a unique name, and lists those of others: without others it has the
+lock. The file system only has to create a file in one step and to list files: of two runs that both
+listed, one listed after the other had written. A lock file holds the lock only after its run was
+alone. A run that finds a holder gives way. Of several candidates, all give way to the one with the
+least name, which waits for them to go.
 
-A lock file counts as long as its run lives. On one machine the system knows; elsewhere it is a
-lease, renewed now and then, which ends when it is old. So a run that was killed keeps nobody
-waiting for long. One that only stood still, and goes on after another took the lock, finds that out
-before it changes what counts (`check`).
+A lock file counts as long as its run lives. On one machine the system shows this; elsewhere the
+file is a lease, which is renewed regularly and expires. So a killed run does not block others for
+long. A run that was only suspended, and continues after another took the lock, detects this before
+it commits (`check`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ASK_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class LockOwner:
-    """A process: `machine` is empty where systems do not say which one they are."""
+    """A process: `machine` is empty if the system has no machine id."""
 
     machine: str
     process: int
@@ -62,7 +62,7 @@ class LockOwner:
 
     @property
     def lives(self) -> bool | None:
-        """True if it does; None where that cannot be known from here."""
+        """True if the process lives; None if this machine cannot see it."""
         if not self.machine or self.machine != _machine():
             return None
         started = _started(self.process)
@@ -80,7 +80,7 @@ class Locked(OutputError):
 
 
 class FolderLock:
-    """A run's lock: `acquire` it, `check` it before what counts is changed, `release` it.
+    """A run's lock: `acquire` it, `check` it before a commit, `release` it.
 
     Its lock file, `name`, is in the folder `place` of `folder`.
     """
@@ -99,11 +99,11 @@ class FolderLock:
         self._dead: list[str] = []
 
     def is_taken(self) -> bool:
-        """True if another run has it or asks for it."""
+        """True if another run has the lock or requests it."""
         return bool(self._others())
 
     def acquire(self) -> None:
-        """Have the lock from now on; raises Locked while another run has it."""
+        """Acquire the lock; raises Locked while another run has it."""
         if self._taken:
             return
         self._owner = LockOwner.current()
@@ -215,7 +215,7 @@ def _is_unseen(process: int) -> bool:
 
 
 def _started(process: int) -> str:
-    """When a process was started, in the system's own words; empty when there is none."""
+    """Start time of a process, in the system's own format; empty without such a process."""
     with contextlib.suppress(OSError, IndexError):
         facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return "" if facts[0] in "ZX" else facts[19]

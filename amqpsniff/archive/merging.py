@@ -1,7 +1,7 @@
 """Findings of all tasks as those of one reader.
 
-Each task finds what its connections show by themselves, and records what they contribute to what is
-about many: here that is judged, in the order of time, and causes are found.
+Each task reports the findings of its own connections, and records their contributions to findings
+about many: here these are judged, in time order, and causes are found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_FINDINGS = 5_000_000
 """Findings of an archive that are kept, of whatever code, some 500 bytes each: more than the
 bounds of one reader, which keep it small."""
 
-# What a task finds of its own reading as a whole, which is said anew of all.
+# Findings of a task about its whole reading, which are made again for all tasks together.
 _OF_ALL = ("packets-cut", "tunnel-unreadable", "findings-limit")
 
 

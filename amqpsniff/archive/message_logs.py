@@ -1,7 +1,7 @@
-"""Message logs of tasks (`amqpsniff.session.message_log`) in files, and what all of them together
-show.
+"""Message logs of tasks (`amqpsniff.session.message_log`) in files, and the findings of all of them
+together.
 
-Words and places of what was found are read in the end, of those rows alone.
+Texts and places of findings are read at the end, only from the rows that have findings.
 """
 
 from __future__ import annotations

@@ -40,11 +40,10 @@ class WrittenLog:
 
 
 class EventLogFile(contextlib.ExitStack):
-    """Writes what a task sees to a file of a folder, if it is anything; a context manager.
+    """Writes a task's event log to a file of a folder, if it has rows; a context manager.
 
-    `log` of a subclass is what the task is to be given.
-    `columns` makes the columns of a row group. `written` says at the end what there is, None for
-    nothing.
+    `log` of a subclass is the log for the task. `columns` makes the columns of a row group.
+    `written` describes the file at the end, None without rows.
     """
 
     log: EventLog
@@ -63,7 +62,7 @@ class EventLogFile(contextlib.ExitStack):
         self._writer: Any = None
 
     def add(self, events: EventLog) -> None:
-        """Write what is in the columns."""
+        """Write the rows in the columns."""
         import pyarrow as pa
 
         columns = self._columns(events)
@@ -99,7 +98,7 @@ class EventLogFile(contextlib.ExitStack):
 
 
 def number_columns(events: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
-    """When each row was, and further columns of integers, as they are: not copied."""
+    """Times of the rows, and further columns of integers, without a copy."""
     return {name: integers(getattr(events, name).storage, events.rows) for name in [*ORDER, *names]}
 
 
@@ -146,7 +145,7 @@ class _Lane:
         return time
 
     def fill(self, limit: int | None) -> bool:
-        """Have rows from after `limit`, the last time held; False: there are none at all."""
+        """Read rows beyond `limit`, the last time held; False if the file has no more."""
         import pyarrow as pa
 
         while self.more and (not self.held.num_rows or self.last_ns == limit):
@@ -185,9 +184,9 @@ class _Lane:
 def in_order(
     written: Sequence[WrittenLog], open_file: Open, captures: Iterable[str], names: Sequence[str]
 ) -> Iterator[pa.Table]:
-    """The rows of all files in the order of time, some at a time, with columns `task` and `row`.
+    """The rows of all files in time order, some at a time, with columns `task` and `row`.
 
-    `names` are columns of integers that are wanted beside. `task` is the place in `written`.
+    `names` are further columns of integers. `task` is the index in `written`.
     `captures` are all names, in the order that breaks ties.
     """
     import pyarrow as pa

@@ -50,11 +50,11 @@ def require_manifest(folder: Folder) -> Manifest:
 
 
 def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
-    """Lock a folder for a batch; the seed of sightings, which is made once and kept there.
+    """Lock a folder for a batch; returns the seed of sightings, which is made once and kept there.
 
-    Raises OutputError where it cannot be written or another run writes there, UsageError where it
-    is to be read from, or where tables would come to stand among files that no batch has written:
-    what is no part of tables is deleted from them.
+    Raises OutputError if the folder cannot be written or another run writes there; UsageError if it
+    is an input, or if a table's folder has files that no batch has written: a batch deletes all
+    files there that are not part of its tables.
     """
     base = folder.name.rstrip("/")
     try:
@@ -100,7 +100,7 @@ def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) 
 
 
 def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
-    """Files but for those that a batch has made in its folder."""
+    """The files without those that a batch has made in its folder."""
     base = folder.name.rstrip("/") + "/"
     own = tuple(f"{base}{name}/" for name in _OWN)
     return [one for one in listed if not f"{whole_path(one.path)}/".startswith(own)]
@@ -161,10 +161,9 @@ def write_manifest(
     cost: Mapping[str, Any],
     options: Iterable[str],
 ) -> None:
-    """Say what counts: files and rows by table, and the captures that they are of.
+    """Write the manifest: files and rows by table, and their captures.
 
-    `cost` says how captures are read, and the bytes that takes; `options` what the tables have
-    more of than others.
+    `cost` has the way of reading and its bytes; `options` the optional contents of the tables.
     """
     manifest = {
         "form": form_of_rows(),

@@ -1,17 +1,16 @@
 """The plan of a run: the files of an archive, and the conversations in them, as tasks.
 
-Files stand in the order of time and are packed in that order, `TASK_BYTES` to a pack, or a part
-of it: small tasks come last and fill what cores have left. A conversation whose packets are all in
-one pack belongs to that pack's task. The others are gathered by the pack they begin in, so that
-files which come later change the tasks of connections that go on in them, and no others. There are
-two ways to read those:
+Files are packed in time order, `TASK_BYTES` to a pack, or a part of it: small tasks come last, to
+use idle cores. A conversation with all packets in one pack belongs to that pack's task. The others
+are grouped by their first pack, so that later files change only the tasks of connections that
+continue in them. There are two ways to read those:
 
-straight: a task reads every file in which its conversations occur, and passes over the rest.
-dealt: the reader of a pack puts their packets aside, by task (`dealing`), and the task reads these.
+straight: a task reads every file in which its conversations occur, and skips other packets.
+dealt: the reader of a pack stores their packets by task (`dealing`), and the task reads these.
 
-The second is chosen where it is less to read and write, and always where a file would be read by
-more than `STRAIGHT_READS` tasks. Who can put nothing aside reads straight: then `MAX_READS` bounds
-how many tasks read a file; beyond it tasks become larger, not more.
+The second is chosen if it reads and writes less, and always if more than `STRAIGHT_READS` tasks
+would read a file. A run that cannot store packets reads straight: then `MAX_READS` bounds the
+number of tasks that read a file; beyond it tasks become larger, not more.
 
 Every conversation is in one task, whole; that is all that rows depend on. A connection cannot be
 divided, so the largest one is the longest task.
@@ -96,16 +95,16 @@ class SourceFile:
 
 @dataclass
 class Task:
-    """Files, and the conversations in them that are this task's.
+    """A task's files, and its conversations in them.
 
     Attributes:
-        sources: What it reads, in the order of first times.
-        skipped: Captured bytes of files that lie between each of them and the one before.
-        marks: Marks of its conversations, or, `inverted`, of those that are not; None for all.
+        sources: Its files, in the order of first times.
+        skipped: Captured bytes of the files between each of them and the one before.
+        marks: Marks of its conversations, or with `inverted` of all others; None for all.
         octets: Captured bytes of its own packets.
         read_bytes: Captured bytes of all packets that it reads.
         packets: Packets that it reads.
-        bucket: Its number among those whose packets are dealt out; None for one that reads files.
+        bucket: Its number among the tasks with dealt packets; None for one that reads files.
     """
 
     sources: list[SourceFile]
@@ -147,13 +146,13 @@ class FilePack:
 
 @dataclass
 class Plan:
-    """The tasks that read an archive, the heaviest first, and what is wrong with its files.
+    """The tasks that read an archive, the heaviest first, and findings about its files.
 
     Attributes:
-        tasks: Those that decode something.
+        tasks: The tasks that decode packets.
         files: The files, by name.
-        packs: What is dealt out, where tasks have a `bucket`.
-        why: Why it is made like that, for people.
+        packs: The packets to deal out, if tasks have a `bucket`.
+        why: The reason for this plan, as text.
     """
 
     tasks: list[Task] = field(default_factory=list)
@@ -237,19 +236,19 @@ class _Family(NamedTuple):
         )
 
     def divided(self, part_bytes: int, most: int) -> _Family:
-        """The same in parts of so many bytes, `most` at most."""
+        """The family in parts of about this size, at most `most`."""
         parts = _parts(self.octets, part_bytes, min(most, self.conversations))
         return self._replace(parts=parts)
 
 
 class _Planning:
-    """Files in the order of time, with `times`, and which conversations go on in other packs.
+    """Files in time order, with `times`, and the conversations that continue in other packs.
 
     Attributes:
-        sources: The files, as tasks know them.
+        sources: The files, in the form of tasks.
         begins: Captured bytes of all files before each, and of all.
-        deals: Whether packets are to be dealt out by who can do that.
-        why: Why they are, or not.
+        deals: True to deal out packets, if the run can.
+        why: The reason for it, as text.
     """
 
     def __init__(self, files: Sequence[Surveyed], times: Sequence[int], task_bytes: int) -> None:
@@ -293,7 +292,7 @@ class _Planning:
         return Plan([*tasks, *self._gathered(self._bounded(max_reads))], why=self.why)
 
     def dealt(self) -> Plan:
-        """Packs are read once; what goes on elsewhere is dealt out, and all of a large pack."""
+        """Read packs once; deal out conversations that continue elsewhere, and large packs."""
         self.spans.move(pack for pack, own in self.spans.own.items() if own > self.large)
         tasks = self._gathered(
             [self._finely(one) for one in self._families()], self.task_bytes // 2
@@ -333,8 +332,8 @@ class _Planning:
         return families
 
     def _bounded(self, max_reads: int) -> list[_Family]:
-        """Families in so many parts that no pack has more readers than allowed: fewer parts first,
-        then larger families.
+        """Divide families so that no pack has more readers than allowed: fewer parts first, then
+        larger families.
         """
         width = 1
         while True:
@@ -369,7 +368,7 @@ class _Planning:
                 yield pack, self._task(members, strange, strange is not None, own)
 
     def _shares(self, pack: int, own: int, max_reads: int) -> list[list[tuple[int, int]]]:
-        """The conversations that stay in a pack, in some parts; of one part they are not told."""
+        """The conversations that stay in a pack, by part; a single part does not list them."""
         parts = _parts(own, self.large, max_reads)
         if parts == 1:
             return [[]] if own else []
@@ -439,7 +438,7 @@ class _Spans:
         self.own = dict(zip(*columns, strict=True))
 
     def move(self, packs: Iterable[int]) -> None:
-        """Take the conversations that stay in these packs for ones that go on elsewhere."""
+        """Treat the conversations that stay in these packs like ones that continue elsewhere."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -466,7 +465,7 @@ class _Spans:
         return list(zip(mine["mark"].to_pylist(), mine["bytes"].to_pylist(), strict=True))
 
     def strangers(self) -> dict[int, array[int]]:
-        """Marks of conversations in a pack that go on elsewhere, by pack."""
+        """Marks of conversations in a pack that continue elsewhere, by pack."""
         import pyarrow as pa
 
         by_pack = groupby(self._occurrences(), lambda one: self.packs[one[0]])
@@ -513,7 +512,7 @@ class _Spans:
             yield numbers(own.values), members[one.as_py()], size.as_py()
 
     def dealt(self) -> Iterator[tuple[int, array[int], array[int]]]:
-        """(file, marks, buckets) of what is dealt out: a bucket is a part, in their order."""
+        """(file, marks, buckets) of the packets to deal out: a bucket is a part, in their order."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -522,9 +521,9 @@ class _Spans:
             yield at, numbers(marks), numbers(buckets.take(places))
 
     def _occurrences(self) -> Iterator[tuple[int, Any, Any]]:
-        """(file, marks, rows of `crossing`) of conversations that go on elsewhere, by file.
+        """(file, marks, rows of `crossing`) of conversations that continue elsewhere, by file.
 
-        They are looked up for some files at a time: what is held is not all of an archive.
+        They are looked up for some files at a time, to bound memory.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -551,10 +550,10 @@ class _Spans:
 
 
 def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:
-    """Conversations dealt out so that all parts have about as many bytes.
+    """Divide conversations into parts of about equal bytes.
 
-    What is left beside a large one is a part of its own only where it is more work than to pass
-    over the packets that are read for it.
+    The conversations left over by a large one get their own part only if they are more work than
+    the packets that this part has to skip.
     """
     shares: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     held = [0] * parts
@@ -579,7 +578,7 @@ def _readers(families: list[_Family], packs: int) -> list[int]:
 
 
 def _parts(octets: int, task_bytes: int, most: int) -> int:
-    """Into how many tasks so many bytes go: a power of 2, so that growing seldom changes it."""
+    """Number of tasks for these bytes: a power of 2, so that growth seldom changes it."""
     parts = 1
     while 2 * parts <= most and octets > parts * task_bytes:
         parts *= 2

@@ -1,4 +1,4 @@
-"""Items that a thread makes while the ones before are used: what is read, or decoded, ahead."""
+"""Items that a thread reads or decodes ahead, while earlier ones are used."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ from .task_io import RUNNING, TaskResult, TaskSpec
 class RunProgress:
     """Progress of a run: `stage` is `files`, `plan`, `tasks`, `links` or `tables`.
 
-    `bytes` are those done of all.
+    `bytes` are the finished bytes of all.
 
-    Of the stage `files`, `done` and `total` are files surveyed; of `tasks` they are tasks, and
-    `files` of `total_files` were read by all that read them. Of `plan`, `why` says how captures
-    are read, and why so.
+    In the stage `files`, `done` and `total` are files surveyed. In `tasks` they are tasks, and
+    `files` of `total_files` were read by all their tasks. In `plan`, `why` is the way in which
+    captures are read, and the reason.
     """
 
     stage: str
@@ -36,7 +36,7 @@ class RunProgress:
 
 
 class Progress:
-    """Tells how far the tasks are: `look` now and then."""
+    """Reports the progress of tasks: call `look` now and then."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Progress:
             self._count(result.key, sum(result.rows.values()), len(result.found))
 
     def look(self) -> None:
-        """Count the tasks that are done by now and what others have done so far, and say so."""
+        """Count finished tasks and the finished parts of others, and report them."""
         step = self._step
         parts = [0, 0]
         for name in self._folder.names(RUNNING):

@@ -1,14 +1,14 @@
 """Tasks of one read of captures that need the results of all, without a second stage.
 
-A data source has partitions, and no stage after them. So a partition does its task, and keeps what
-came of it in a folder that all workers see. A partition that needs all results does the tasks that
-no other does, and waits for those under way. So a read ends on any number of cores, and its work is
-on all of them. A task under way has a lock (`lock`). When its worker is dead, the task is done
-again: files have the same names and contents.
+A data source has partitions, and no stage after them. So a partition does its task, and stores the
+result in a folder that all workers see. A partition that needs all results does the tasks that no
+other does, and waits for running ones. So a read ends on any number of cores, and its work is on
+all of them. A running task has a lock (`lock`). If its worker dies, the task is done again: files
+have the same names and contents.
 
-    SCRATCH/tasks               what the tasks read
-    SCRATCH/turns, done         tasks under way and those that are done, by their keys
-    SCRATCH/_work, messages     what tasks leave, as in the folder of a batch
+    SCRATCH/tasks               the input of tasks
+    SCRATCH/turns, done         running and finished tasks, by their keys
+    SCRATCH/_work, messages     the output of tasks, as in the folder of a batch
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ def with_secrets_of(
 
 
 def task_bytes_for(options: Options, task_bytes: int) -> int:
-    """How large tasks are: one is all with private keys.
+    """Size of tasks; with private keys there is a single task.
 
-    They open a session that is resumed only where the one that it resumes was opened.
+    With a private key, a resumed session needs the full handshake of the session that it resumes.
     """
     return ONE_TASK if options.tls_keys else task_bytes
 

@@ -1,7 +1,7 @@
-"""Surveys of capture files, without following a conversation: the facts that a plan is made of.
+"""Surveys of capture files, without following conversations: the input of a plan.
 
-A survey reads every packet's headers once. It is the same for every choice of options, so it is
-kept beside the tables of an archive and made again only when the file has changed.
+A survey reads every packet's headers once. It does not depend on options, so it is kept next to the
+tables of an archive and made again only if the file has changed.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ FORM = 8
 
 @dataclass
 class Surveyed:
-    """One file, as it was found.
+    """The survey of one file.
 
     Attributes:
         path: Its name.
-        size, modified_ns: Its length in bytes and the time of its last change; None where the file
-            system does not say.
-        error: Why it could not be read at all; None when it could.
+        size, modified_ns: Its length in bytes and the time of its last change; None if the file
+            system does not have them.
+        error: Why it could not be read at all, else None.
         packets, segments: Packets, and TCP segments among them.
         octets: Captured bytes of its packets.
-        first_ns: Time of the first packet that has one; None when none has.
+        first_ns: Time of the first packet with a time, or None.
         least_ns, last_ns: The earliest and the latest time.
-        findings: What is wrong with the file.
+        findings: Faults of the file.
         secrets: Decryption Secrets Blocks in it.
         marks, mark_bytes: Its conversations by mark (`amqpsniff.tcp.partition`), and the captured
             bytes of each one's packets.
@@ -87,7 +87,7 @@ class Surveyed:
 
     @classmethod
     def from_bytes(cls, octets: bytes | None) -> Surveyed:
-        """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
+        """The opposite of `to_bytes`; raises ValueError for other or damaged bytes."""
         facts = unpack(octets, "findings")
         return cls(**facts | {name: array("q", facts[name]) for name in ("marks", "mark_bytes")})
 
@@ -150,7 +150,7 @@ def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]
 
 
 def survey_all(order: SurveyOrder) -> list[Surveyed]:
-    """Survey the files of an order, and keep what was found."""
+    """Survey the files of an order, and keep the results."""
     found = [survey(*one, opener=order.opener) for one in order.files]
     for one in found:
         if one.error is None:

@@ -1,7 +1,7 @@
 """One task of a plan: the engine over its files, for its conversations.
 
-It reads files, or the packets that were dealt out to it. Who reads files deals out packets of
-others in the same reading.
+It reads files, or the packets that were dealt out to it. A task that reads files deals out packets
+of other tasks in the same reading.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .plan import Task
 
 
 class TaskRun:
-    """Reads a task: `batches` gives rows, what is known of the whole is here afterwards.
+    """Reads a task: `batches` yields rows; the results for the whole task are here afterwards.
 
-    `watch` is called now and then with the number of packets read or passed over. What takes
-    the messages of all connections goes to `sightings`, without which it is judged by the task's,
-    and what links need to know to `linkables`; links that are named are those of the task's own.
-    `parts` are the packets that were dealt out to it, `objects` where it puts those of others.
+    `watch` is called now and then with the number of packets read or skipped. Events of rules that
+    need the messages of all connections go to `sightings`; without it they are judged by the task's
+    own messages. Link records go to `linkables`; without it the task links its own messages.
+    `parts` are the packets that were dealt out to it, `objects` take those of other tasks.
 
     Attributes:
-        totals: Counts of what was read.
-        found: Findings of the task's connections by themselves.
-        records: What they contribute to findings about many.
-        lost: Findings of files that could not be read any more, though they could be surveyed.
+        totals: Counts of the reading.
+        found: Findings about the task's own connections.
+        records: Their contributions to findings about many.
+        lost: Findings about files that became unreadable after the survey.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class TaskRun:
         ]
 
     def batches(self) -> Iterator[tuple[str, Any]]:
-        """Record batches of the tables, as (table, batch), but for findings: see `found`."""
+        """Record batches of the tables, as (table, batch), without findings: see `found`."""
         if self._objects is not None and self._objects.complete and not self.task.decodes:
             return
         try:
@@ -101,7 +101,7 @@ class TaskRun:
             self._objects.finish(whole=not self.lost)
 
     def _packets(self) -> CaptureSet:
-        """The captures that are read; raises CaptureError if there are none."""
+        """The captures to read; raises CaptureError without any."""
         if self._parts is None:
             names = [source.path for source in self.task.sources]
             self._skipped = dict(zip(names, self.task.skipped, strict=True))

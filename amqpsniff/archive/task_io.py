@@ -63,18 +63,18 @@ TIMES = dict.fromkeys(("frames", "messages"), "ts_ns") | dict.fromkeys(
 
 @dataclass
 class TaskSpec:
-    """A task with all that is needed to do it in another process, which writes to `folder`.
+    """A task with all data to do it in another process, which writes to `folder`.
 
     `seed` is that of sightings.
 
-    With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
-    `columns` are those of tables that have not the usual ones. `held_rows` of what is written down
-    for others stand together, and are read at once.
+    With `links` messages wait in `linking.UNLINKED`, together with their link records. `columns`
+    are those of tables with other than the usual columns. Event logs have row groups of
+    `held_rows`, which are read at once.
 
-    `deal` says what it deals out to others, `parts` what was dealt out to it.
+    `deal` has the packets to deal out to others, `parts` the packets dealt out to it.
 
-    With `beside` a thread decodes on while rows are written: for a task that is longer than its
-    core's part of the work, when other cores have nothing left to do.
+    With `beside` a thread continues to decode while rows are written: for a task that is longer
+    than its core's share of the work, when other cores are idle.
     """
 
     task: Task
@@ -97,9 +97,9 @@ class TaskSpec:
 class TaskResult:
     """The result of a task: files and rows by table, findings of its connections, files it lost.
 
-    `base` is the key without what opens TLS, `encrypted` how many conversations were TLS: without
-    any the result holds whatever is known of TLS. `dealt_bytes` were read of packets that were
-    dealt out to it, `written_bytes` are those of its files.
+    `base` is the key without TLS secrets, `encrypted` the number of TLS conversations: without any,
+    the result is valid for all TLS secrets. `dealt_bytes` counts the bytes of packets dealt out to
+    it, `written_bytes` those of its files.
     """
 
     key: str
@@ -131,7 +131,7 @@ class TaskResult:
 
     @classmethod
     def of(cls, key: str, run: TaskRun) -> TaskResult:
-        """What a run that is over came to, without its files and rows."""
+        """The result of a finished run, without its files and rows."""
         return cls(
             key,
             encrypted=run.totals.encrypted,
@@ -156,7 +156,7 @@ class TaskResult:
 
     @classmethod
     def from_bytes(cls, octets: bytes | None) -> TaskResult:
-        """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
+        """The opposite of `to_bytes`; raises ValueError for other or damaged bytes."""
         facts = unpack(octets, "found", "lost")
         for name in ("sighted", "linkable"):
             facts[name] = facts[name] and WrittenLog(*facts[name])
@@ -201,7 +201,7 @@ class Heartbeat:
 
 
 def carry_out(spec: TaskSpec) -> Done:
-    """Do a task and write its rows; the result is written too, but for one that only deals out."""
+    """Do a task and write its rows and its result; a task that only deals out has no result."""
     folder = spec.folder
     objects = Objects(spec.deal, folder, spec.options.ports or None) if spec.deal else None
     tables = [table for table in spec.tables if table != "findings"]
