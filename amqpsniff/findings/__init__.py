@@ -1,11 +1,10 @@
-"""Findings: what is worth a person's attention, as rows.
+"""Findings: faults and risks in the traffic, as rows.
 
-`KINDS` is the catalogue: one row per code that says what it means, what on the wire shows it, what
-to do and what may make it a false alarm. A stage that sees something calls `FindingLog.add` with a
-code and a place; the log keeps one finding per (code, connection, channel) with a count, so that a
-million broken frames are one row and not a million; the first subjects of a connection, such as
-queues that are not there, have one each. What one finding brought about (the broker's
-close after a wrong frame end, say) names it as its cause.
+`KINDS` is the catalogue: one row per code with its meaning, its evidence on the wire, advice, and
+possible false alarms. A stage that detects a case calls `FindingLog.add` with a code and a place.
+The log keeps one finding per (code, connection, channel) with a count, so that a million broken
+frames are one row; the first subjects of a connection, such as missing queues, have one each. A
+finding names the one that caused it (the broker's close names the wrong frame end before it).
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """TCP connections that were never established: refused (SYN, RST), or not answered (SYN only).
 
-ICMP's destination unreachable is an answer too: port unreachable and what is prohibited refuse a
-connection, a network or host that cannot be reached does not answer.
+ICMP's destination unreachable is an answer too: port unreachable and the prohibited codes refuse a
+connection; for an unreachable network or host there is no answer.
 
-Attempts of one client host at one server endpoint are one finding. Those at ::1 are none where each
-was followed by a connection to the same port of 127.0.0.1: localhost has two addresses, and clients
-try ::1 first. A server that had ended several connections right before it refused others was
+Attempts of one client host at one server endpoint are one finding. Attempts at ::1 are not reported
+if each was followed by a connection to the same port of 127.0.0.1: localhost has two addresses, and
+clients try ::1 first. A server that had ended several connections just before it refused others was
 stopped, or its process ended.
 
-Which of them are about AMQP is known at the end: those at ports that have AMQP in the capture, or
-that brokers listen on. In a capture without AMQP, which may consist of nothing else, attempts at
-every port are told.
+Attempts for AMQP are selected at the end: those at ports with AMQP in the capture, or at ports of
+brokers. In a capture without AMQP, which may have only failed attempts, those at every port are
+reported.
 
 All of it is sums, minima, maxima and times, so that readers of some connections each may be added
 up.
@@ -206,7 +206,7 @@ class Attempts:
         return ended if ended and self._nobody(server, min(ended)[0], first_ns) else []
 
     def _back_ns(self, server: str, last_ns: int) -> int | None:
-        """When a server took the next connection after it had refused others."""
+        """The time at which a server accepted the next connection after it had refused others."""
         times = self._established.get(server, ())
         return min((one for one in times if one > last_ns), default=None)
 
@@ -318,7 +318,7 @@ class Attempts:
         )
 
     def _nobody(self, server: str, first_ns: int, last_ns: int) -> bool:
-        """True if it is known that no connection was established in a time."""
+        """True if certainly no connection was established in a time."""
         times = self._established.get(server)
         if times is None:
             return len(self._established) < MAX_SERVERS

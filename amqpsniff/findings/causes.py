@@ -11,13 +11,13 @@ from .records import NEVER
 
 
 def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> None:
-    """Give findings that have no cause the one that the catalogue makes likely, if it was seen.
+    """Give findings without a cause the likely one by the catalogue, if it was found.
 
-    That is, of the findings on the same connection (and the same channel, where both are about one)
-    with a code among the `causes` of its kind, the last that began no later than it was over; when
-    there is none, one that was found of the whole capture. Connections that never were have those
-    of other connections to their server instead. What a client says at once, `_AT_ONCE`, is brought
-    about by what was there right before. `others` can be causes and are given none.
+    Candidates are the findings on the same connection (and the same channel, if both have one) with
+    a code among the `causes` of the finding's kind. The cause is the last one that began before the
+    finding ended; without any, a finding about the whole capture. Failed connections use findings
+    of other connections to their server instead. An immediate reaction of a client, `_AT_ONCE`, is
+    caused by the finding right before it. `others` can be causes and get none.
     """
     listed = list(findings)
     every = [*listed, *others]
@@ -37,7 +37,7 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
 
 
 def is_of_capture(finding: Finding) -> bool:
-    """True if a finding is what a flaw of the capture looks like, and nothing that happened."""
+    """True if a finding shows a flaw of the capture, and not an event of the traffic."""
     return finding.code == "publish-repeated" and finding.cause_code == "proxy-on-both-sides"
 
 
@@ -89,7 +89,7 @@ class _Seen:
     def _last(self, key: tuple[object, ...], ts_ns: int | None, over_ns: int) -> Finding | None:
         """The last one that began by a time; the last of all if the time is None.
 
-        What is known to have ended before `over_ns` does not count.
+        Findings that ended before `over_ns` do not count.
         """
         listed = self._places.get(key)
         if listed is None:
@@ -103,12 +103,12 @@ class _Seen:
 
 
 def _began(finding: Finding) -> int:
-    """When it was seen first; what has no time may have been there from the start."""
+    """Time of its first case; without a time it may have existed from the start."""
     return finding.ts_ns or 0
 
 
 def _ended(finding: Finding) -> int:
-    """When it was over; what came several times may have come last at any time."""
+    """Time of its end; with several cases the last may be at any time."""
     once = finding.count == 1 and finding.until_ns is None
     return _began(finding) if once else finding.until_ns or NEVER
 

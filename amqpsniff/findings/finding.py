@@ -18,14 +18,14 @@ FURTHER = "further ones, first: "
 @dataclass
 @cython.cclass
 class Finding:
-    """One finding: where it was seen first, how often, and where last.
+    """One finding: its first place, its number of cases, and its last place.
 
-    Everything but `code`, `detail` and `count` may be None: not known, or not about a packet.
+    All fields except `code`, `detail` and `count` may be None: unknown, or not about a packet.
     Numbers of packets and channels and the time are integers, the others are texts.
-    `cause_code` and `cause_packet_number` name the finding that brought this one about, by its code
-    and the packet where it was seen first; None when it stands for itself. `variant` keeps findings
-    of one code and place apart, such as the queues for which channels were closed.
-    `until_ns`: the end of what began at `ts_ns` and lasted: a cause may have come in that time.
+    `cause_code` and `cause_packet_number` name the finding that caused this one, by its code and
+    first packet; None without a cause. `variant` separates findings of one code and place, such as
+    the queues for which channels were closed. `until_ns`: the end of a state that began at `ts_ns`:
+    a cause may have come in that time.
     """
 
     code: str
@@ -46,7 +46,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes a finding the same one: code, connection or capture, channel, variant."""
+        """Identity of a finding: code, connection or capture, channel, variant."""
         return self.code, self.connection_id or self.capture, self.channel, self.variant
 
     @property
@@ -57,6 +57,6 @@ class Finding:
 
 @cache
 def _kinds() -> dict[str, Kind]:
-    from .catalogue import KINDS  # most captures have nothing to say of
+    from .catalogue import KINDS  # most captures have none of these
 
     return KINDS

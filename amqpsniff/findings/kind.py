@@ -47,12 +47,11 @@ class Kind(NamedTuple):
         code: Stable name, in kebab case.
         severity: One of `SEVERITIES`.
         confidence: One of `CONFIDENCES`.
-        title: What is the case, in one line.
-        evidence: What on the wire shows it.
-        advice: What to do.
-        false_alarms: What looks the same and is harmless; empty when nothing is known that does.
-        causes: Codes of findings that bring this one about when they are seen before it on the same
-            connection.
+        title: The fault, in one line.
+        evidence: Its evidence on the wire.
+        advice: Its remedy.
+        false_alarms: Harmless cases that look the same; empty if none are known.
+        causes: Codes of findings that cause this one if they come before it on the same connection.
         category: One of `CATEGORIES`.
     """
 

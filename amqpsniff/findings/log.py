@@ -28,11 +28,11 @@ MAX_CAUSES = 1_000
 class FindingLog:
     """Collects findings, folding those of one code, connection, channel and variant into one.
 
-    At most `MAX_FINDINGS` distinct ones are kept, and `MAX_PLACES` of one code. What comes after is
-    counted in one finding for each code that has no place, and `findings-limit` says so.
+    At most `MAX_FINDINGS` distinct ones are kept, and `MAX_PLACES` of one code. Later ones are
+    counted in one finding without a place for each code, and `findings-limit` reports this.
 
-    `most` is another bound, on all of them. `recorded` collects what concerns several connections,
-    for a reader of some of them; null for a reader of all.
+    `most` is another bound, on all of them. `recorded` collects records about several connections,
+    for a reader of some of them; None for a reader of all.
     """
 
     recorded: Records | None
@@ -50,7 +50,7 @@ class FindingLog:
         self._unplaced = {}
 
     def watch(self) -> None:
-        """Remember from now on what `news` is to give."""
+        """Record changes for `news` from now on."""
         self._news = {}
 
     @property
@@ -62,7 +62,7 @@ class FindingLog:
         """Copies of the findings that are new or were found again since the last call; with a count
         of 0 those that were withdrawn.
 
-        Causes are those that are known now. Nothing is taken out of the log.
+        Causes are those found so far. The log keeps all findings.
         """
         if not self._news:
             return []
@@ -94,7 +94,7 @@ class FindingLog:
             self._add_unplaced(finding)
 
     def add_limits(self, hits: Mapping[str, int], capture: str | None) -> None:
-        """Say how often limits of the session were reached, by name, at the end of a capture."""
+        """Report the numbers of hits of session limits, by name, at the end of a capture."""
         if self.recorded is not None:
             self.recorded.hit(hits)
             return
@@ -122,10 +122,10 @@ class FindingLog:
         last: Any,
         variant: Any = None,
     ) -> cython.bint:
-        """Count more of a finding that there is already, as `add` would, or of those without a
-        place; False if there is none.
+        """Count more cases of an existing finding, as `add` would, or of those without a place;
+        False if there is none.
 
-        Who raises a finding often asks this first, and need not put it into words again.
+        A rule that raises a finding often calls this first, to avoid making its text again.
         """
         known = self._findings.get((code, connection_id or capture, channel, variant))
         if known is not None:
@@ -141,7 +141,7 @@ class FindingLog:
     def find(
         self, code: str, connection_id: str, channel: Any = None, variant: Any = None
     ) -> Finding | None:
-        """The finding of a channel, or of a connection as a whole; None if there is none."""
+        """The finding of a channel, or of a connection as a whole, or None."""
         return self._findings.get((code, connection_id, channel, variant))
 
     def move(self, known: Finding, place: Iterable[object]) -> None:
@@ -159,9 +159,9 @@ class FindingLog:
         _count(known, count, last)
 
     def foresee(self, finding: Finding, quiet: bool = False) -> bool:
-        """Record what goes on; False when it is there already, or has no place.
+        """Record a provisional finding; False if it exists already, or has no place.
 
-        If `quiet`, it is no news before `announce`.
+        If `quiet`, it is not in `news` before `announce`.
         """
         if finding.key in self._findings or not self.has_room(finding.code):
             return False
@@ -171,12 +171,12 @@ class FindingLog:
         return True
 
     def announce(self, key: tuple[object, ...]) -> None:
-        """What was recorded quietly is news now."""
+        """Put a quiet finding into `news`."""
         if self._news is not None and key in self._findings:
             self._news[key] = self._findings[key]
 
     def withdraw(self, key: tuple[object, ...]) -> None:
-        """Take out what was foreseen: it comes again as it is known at the end, or it is over."""
+        """Remove a provisional finding: a final one replaces it, or the state has ended."""
         finding = self._findings.pop(key, None)
         if finding is not None:
             self._places[finding.code] -= 1
@@ -199,13 +199,13 @@ class FindingLog:
         )
 
     def take(self, others: Iterable[Finding] = ()) -> list[Finding]:
-        """All findings in the order of what they are first seen in, with their causes, but for what
-        is only of the capture; the log is empty afterwards.
+        """All findings in the order of their first packets, with their causes, without those that
+        only show a flaw of the capture; the log is empty afterwards.
 
-        That is the order of time and packets, whenever they became known: what TCP tells of a batch
-        of packets comes behind what is decoded of it, so that would depend on how packets came.
+        The order in which they were found would depend on batches: TCP's findings about a batch of
+        packets come after the decoder's.
 
-        `others` are findings that are not in the log and may have brought about some that are.
+        `others` are findings outside of the log that may be causes.
         """
         findings = sorted(self._findings.values(), key=_place)
         find_causes(findings, others)
@@ -223,7 +223,7 @@ class FindingLog:
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
-    """What findings are sorted by: time and packet, then what they are; what has none is last."""
+    """Sort key of findings: time and packet, then their identity; those without a time are last."""
     ts_ns, number = finding.ts_ns, finding.packet_number
     where = (finding.connection_id or "", -1 if finding.channel is None else finding.channel)
     return (
@@ -239,7 +239,7 @@ def _fold(finding: Finding, known: Finding) -> None:
 
 @cython.cfunc
 def _count(known: Finding, count: cython.longlong, last: Any) -> None:
-    """Count more of a finding; what is said when a connection ends may be of an earlier packet."""
+    """Count more cases of a finding; at the end of a connection they may have earlier packets."""
     known.count += count
     if last is not None:
         before = known.last_packet_number

@@ -1,12 +1,12 @@
-"""Records that concern several connections, kept for whoever will know all of them.
+"""Records that concern several connections, to be merged with those of other readers.
 
-A reader of a share of the connections cannot judge what is about many: it records what its own
-connections contribute. `once` holds findings that stand for many places, `notes` what rules have
-to say about single connections, each with the `judge` that is to hear it, `exchanges` what was
-counted by exchange, `left` what was outstanding on channels that ended and `asked` which
-acknowledgements may be of that (`amqpsniff.session.rules.acknowledging`), `forgotten` and `limits`
-what bounds on memory have cost, `attempts` connections that were never established. All of it is
-plain values, and does not depend on how connections are shared.
+A reader of some connections cannot judge findings about many: it records the contributions of its
+own connections. `once` holds findings with many places, `notes` contributions of rules, each with
+the name of its `judge`, `exchanges` counts by exchange, `left` outstanding deliveries of ended
+channels and `asked` acknowledgements that may be for those
+(`amqpsniff.session.rules.acknowledging`), `forgotten` and `limits` the entries lost to bounds on
+memory, `attempts` connections that were never established. All of it is plain values, and does not
+depend on the partition of connections.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class Records:
         count: int = 1,
         last: int | None = None,
     ) -> None:
-        """Occurrences of what is one finding for all with this key; `place` is of the first, `last`
-        the packet of the last, null for the same.
+        """Occurrences of one finding with this key; `place` is of the first, `last` the packet of
+        the last, None for the same.
 
-        `detail` gives its words, when they are needed.
+        `detail` returns its text, called only if needed.
         """
         known = self.once.get(key)
         words = detail() if known is None or order < known[0] else ""
         self._join(key, [order, words, place, count, order, last or place[1]])
 
     def note(self, order: Order, judge: str, *payload: Any) -> None:
-        """Something that a judge will hear."""
+        """Record a contribution for a judge."""
         self.notes.append((order, judge, payload))
 
     def count(self, exchange: str, counts: tuple[int, ...]) -> None:
@@ -78,11 +78,11 @@ class Records:
         self.exchanges[exchange] = tuple(a + b for a, b in zip(before, counts, strict=True))
 
     def forget(self, counts: Mapping[str, int]) -> None:
-        """What rules had to forget."""
+        """Add numbers of entries that rules had to forget."""
         _add(self.forgotten, counts)
 
     def hit(self, counts: Mapping[str, int]) -> None:
-        """How often limits were reached."""
+        """Add numbers of hits of limits."""
         _add(self.limits, counts)
 
     def add(self, other: Records) -> None:

@@ -1,4 +1,4 @@
-"""Findings about the capture: files, packets and TCP, and what they leave unsaid."""
+"""Findings about the capture: files, packets and TCP, and their missing data."""
 
 from amqpsniff.findings.kind import Kind
 

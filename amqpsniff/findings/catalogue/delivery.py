@@ -1,4 +1,4 @@
-"""Findings about whether what was delivered is worked on."""
+"""Findings about the processing of deliveries."""
 
 from amqpsniff.findings.kind import Kind
 

@@ -1,4 +1,4 @@
-"""Findings about whether what was published is safe."""
+"""Findings about the safety of publishes."""
 
 from amqpsniff.findings.kind import Kind
 
