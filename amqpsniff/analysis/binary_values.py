@@ -1,8 +1,8 @@
 """Binary formats of bodies as text: MessagePack, CBOR, protobuf, Avro, pickle, values of AMQP 1.0.
 
-What is read is bounded by `MAX_VALUES` and `MAX_DEPTH`, and nothing of it is ever built as an
-object of its own kind or run: a pickle is listed as opcodes. A body that is cut, or that is not of
-the format, raises ValueError.
+Reading is bounded by `MAX_VALUES` and `MAX_DEPTH`, and no value is ever built as an object of its
+own type or executed: a pickle is listed as opcodes. A body that is cut, or that is not of the
+format, raises ValueError.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def cbor(octets: bytes) -> str:
 def protobuf(octets: bytes) -> str:
     """The fields of a protobuf message as they are on the wire: number, type, value.
 
-    Without its schema the types of fields are not known: bytes that are a text are shown as one.
+    Without its schema the types of fields are unknown: bytes that are a text are shown as text.
     """
     data = _Octets(octets)
     lines = []
@@ -258,7 +258,7 @@ def _zigzag(data: _Octets) -> int:
 
 
 def pickle(octets: bytes) -> str:
-    """The opcodes of a pickle, which is never loaded: to load one runs what is in it."""
+    """The opcodes of a pickle, which is never loaded: loading executes its contents."""
     import pickletools  # few captures have one, and every page would wait for it
 
     lines = []

@@ -1,9 +1,9 @@
 """The text of a body: its content encoding undone, its format read.
 
-One place for all that shows bodies. A body is unpacked as its properties say, and gzip also where
-they say nothing. Text is shown as it is, in its charset; binary formats by content type,
-or by their first bytes if these identify them. Anything else is for a hex dump, unless a message
-of AMQP 1.0 has it as a value.
+All commands that show bodies use this module. A body is unpacked by its properties, and gzip also
+without them. Text is shown unchanged, in its charset; binary formats by content type, or by their
+first bytes if these identify them. Other bytes are for a hex dump, unless a message of AMQP 1.0 has
+them as a value.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class BodyText:
-    """A body as it is shown.
+    """The displayed form of a body.
 
     Attributes:
         octets: Its bytes, unpacked.
-        form: How they were read: names of an encoding and of a format, `gzip, msgpack`; empty for
-            text and bytes as they are.
-        text: What they say; None for bytes that are shown in hex.
-        cut: More was unpacked than is looked at.
-        read: The text is what a format of bytes says, all of it.
+        form: Names of its encoding and its format, `gzip, msgpack`; empty for text and unchanged
+            bytes.
+        text: Its text; None for bytes that are shown in hex.
+        cut: The unpacked bytes exceed the limit.
+        read: The text is the complete contents of a binary format.
     """
 
     octets: bytes
@@ -122,14 +122,14 @@ def _opened(body: bytes, encoding: str) -> tuple[bytes, bool] | None:
 
 
 def _read(octets: bytes, content_type: str, *, cut: bool) -> tuple[str | None, str | None]:
-    """Name of a format of bytes and what it says; None for others, and for what is cut in it."""
+    """Name of a binary format and its text; None for other or cut bytes."""
     readers = [(name, read) for name, mark, read in _BY_MARK if octets.startswith(mark)]
     readers += [(name, read) for name, type_, read in _BY_TYPE if re.search(type_, content_type)]
     return (None, None) if cut else _first(octets, readers)
 
 
 def _first(octets: bytes, readers: Iterable[Reader]) -> tuple[str | None, str | None]:
-    """Name of the first format that the bytes are of, and what it says."""
+    """Name of the first format that fits the bytes, and their text."""
     for name, read in readers if octets else ():
         try:
             return name, read(octets)

@@ -1,9 +1,9 @@
-"""Numbers over time in bounded memory: so many steps, which grow wider as the time grows longer.
+"""Numbers over time in bounded memory: a fixed number of steps, which grow wider with the time.
 
-`Steps` is the axis that all of them share: `MAX_STEPS` of equal width from a beginning. When a
-time comes that lies outside, two steps at a time become one until it has its place; what has been
-counted moves along. `Counts` adds numbers up by step; `Levels` has the highest number within each;
-`Delays` counts times by step and size, for quantiles over time.
+`Steps` is the shared axis: `MAX_STEPS` of equal width from a beginning. If a time lies outside, two
+steps at a time are merged into one until it fits, and so are all counts. `Counts` adds numbers up
+by step; `Levels` has the highest number within each; `Delays` counts times by step and size, for
+quantiles over time.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Counts:
             add_sums(self._sums, times, amounts or array("q"), steps.begin_ns, steps.width_ns)
 
     def rates(self, most: int) -> list[float]:
-        """Amounts per second, in at most so many groups of steps."""
+        """Amounts per second, in a limited number of groups of steps."""
         steps = self._steps
         return [
             sum(self._sums[one.start : one.stop]) / steps.seconds(one) for one in steps.groups(most)
@@ -159,8 +159,8 @@ class Counts:
 class Levels:
     """A level over time, such as open connections: sums by step, and the highest within each.
 
-    A step's peak is how far it rises above where it began. What is added in one call is brought
-    into the order of time; what is added to a step later is taken for later.
+    A step's peak is its maximum above its beginning. Values of one call are sorted by time; values
+    of a later call count as later within their step.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -196,7 +196,7 @@ class Levels:
         self._sums[place] += amount
 
     def levels(self, most: int) -> list[float]:
-        """The highest number within each of at most so many groups of steps."""
+        """The highest number within each of a limited number of groups of steps."""
         sums = accumulate(self._sums, initial=0)
         highest = [level + peak for level, peak in zip(sums, self._peaks, strict=False)]
         return [max(highest[one.start : one.stop]) for one in self._steps.groups(most)]

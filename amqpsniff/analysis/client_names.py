@@ -22,7 +22,7 @@ class ClientNames:
     """Learns from batches of frames.
 
     Attributes:
-        names: Names of connections by id, as they were said.
+        names: Names of connections by id, as sent by the client.
         hosts: Addresses of clients.
     """
 
@@ -66,5 +66,5 @@ class ClientNames:
 
     @property
     def several_hosts(self) -> bool:
-        """True if a port alone does not tell a client."""
+        """True if a port alone does not identify a client."""
         return len(self.hosts) > 1

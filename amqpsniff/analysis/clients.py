@@ -1,4 +1,4 @@
-"""Names of clients: what a person calls the client that a finding is about."""
+"""Readable names of the clients in findings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Introductions:
 
 @lru_cache(256)
 def _alike(said: bytes | None) -> bytes | None:
-    """One object for handshakes that are equal: most clients say what others said."""
+    """One object for equal handshakes: most clients send the same as others."""
     return said
 
 
@@ -88,7 +88,7 @@ class Clients:
     def name(self, connection_id: str | None) -> str:
         """The name that a client gives its connection, else its product; empty if unknown.
 
-        What is longer than `MAX_NAME` ends in an ellipsis.
+        A name longer than `MAX_NAME` ends in an ellipsis.
         """
         one = self._rows.get(connection_id, {})
         name = one.get("connection_name") or one.get("client_product") or ""

@@ -68,11 +68,11 @@ else `bin`. Nothing else of a name comes from the wire."""
 
 
 class NotDecodable(Exception):
-    """The bytes are not what their content encoding says, or become too many."""
+    """The bytes do not have their content encoding, or decode to too many."""
 
 
 def decoded(body: bytes, encoding: str, most: int = MAX_DECODED_BYTES) -> Iterator[bytes]:
-    """The decoded body, in pieces, at most so many bytes; `encoding` is one of `ENCODINGS`.
+    """The decoded body, in pieces, with limited size; `encoding` is one of `ENCODINGS`.
 
     Raises NotDecodable, perhaps after some pieces.
     """

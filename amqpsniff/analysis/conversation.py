@@ -79,7 +79,7 @@ class ConversationFinder:
         self._holders: set[str] = set()
 
     def hold(self, events: Any) -> None:
-        """Remember whose bytes the packets carry that are to name the connection."""
+        """Remember the connections of the packets that select a connection."""
         if self._packets is None:
             return
         first, last = self._packets
@@ -141,7 +141,7 @@ class ConversationFinder:
 
 
 def share_of(rows: Iterable[Row]) -> Partition | None:
-    """TCP conversations of connections and of their ends; None for all, if some are not known."""
+    """TCP conversations of connections and of their ends; None for all, if some are unknown."""
     from amqpsniff.tcp.partition import Partition, marks_between
 
     marks = marks_between([(row["client"], row["server"]) for row in rows])
@@ -179,7 +179,7 @@ class _Connections:
             self.only = kept.slice(kept.num_rows - 1).to_pylist()[0]
 
     def names(self) -> str:
-        """The connections, each by as much of its id as tells it from the others."""
+        """The connections, each by the unique beginning of its id."""
         ids = sorted(self.clients)
         length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
         names = []

@@ -46,7 +46,7 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
 def with_sent_bytes(batch: Any) -> Any:
     """Rows of messages with a column `SENT`: bytes of their bodies that were sent.
 
-    That is what was announced, or was there of a body that never ended, as a census counts them.
+    That is the body size, or the captured bytes of an incomplete body, as in a census.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,4 +1,4 @@
-"""The diagnosis: what is wrong in captures, the important first, and how much can be known."""
+"""The diagnosis: faults in captures, the important first, and the limits of the captures."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Diagnosis:
     Attributes:
         found: The findings, the important first: by severity, problems before costs and notes, the
             surest first.
-        packets, connections: Numbers of what was read.
-        quality: Numbers of what is missing; see `amqpsniff.analysis.quality.quality`.
-        flaws: Faults of the capture itself, in words.
-        finding_count: All findings, those that the selection left out too.
-        clients: Names of the connections that findings are about.
+        packets, connections: Numbers of packets and connections read.
+        quality: Numbers of missing data; see `amqpsniff.analysis.quality.quality`.
+        flaws: Faults of the capture itself, as text.
+        finding_count: All findings, with those that the selection left out.
+        clients: Names of the connections in findings.
         start_ns: The time of the first packet; None if no packet has one.
         zone: The time zone of times of day in the verdict; None for UTC.
     """
@@ -61,7 +61,7 @@ class Diagnosis:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """A few sentences: what is wrong, since when, who, and how sure it is."""
+        """A few sentences: the fault, its begin, its client, and its confidence."""
         return verdict(
             self.cases,
             self.clients,
@@ -149,7 +149,7 @@ def _diagnosis(
 
 
 class WantedFindings:
-    """The findings that are wanted, by what they are.
+    """A filter of findings by code and severity.
 
     Raises UsageError for a code that is not in the catalogue, and for an unknown severity.
 
@@ -192,13 +192,13 @@ class Diagnoser:
 
     Args:
         selection: The part of the findings that is wanted; its `limit` is not used.
-        wanted: What findings of that part are.
-        started: Gives the time at which the capture began.
+        wanted: The filter of these findings.
+        started: Returns the time at which the capture began.
 
     Attributes:
-        tables: Names of the tables whose batches are needed; none where every finding is chosen
-            from, which the `result` is given anyway.
-        introductions: What is to hear of the connections that are over.
+        tables: Names of the tables whose batches are needed; none if no selection needs them:
+            `result` gets all findings anyway.
+        introductions: Gets the connections that end.
     """
 
     def __init__(self, selection: Selection, wanted: WantedFindings, started: Started) -> None:

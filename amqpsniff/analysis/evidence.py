@@ -1,9 +1,9 @@
-"""A diagnosis with what shows it, for programs: findings as a tree of causes, each with frames.
+"""A diagnosis with its evidence, for programs: findings as a tree of causes, each with frames.
 
 A further reading finds the frames: those in the packets that a finding and its cause name, and a
 few methods of the same connection around them. All is bounded, so that a program (or a person, or a
-language model) can take the document as a whole; what is left out is counted. Its form is
-`evidence.schema.json`, beside this module: keys are added within a version, never changed.
+language model) can read the whole document; omitted items are counted. Its form is
+`evidence.schema.json`, next to this module: keys are added within a version, never changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Findings folded for reading: what came of the same cause in many places is one case.
+"""Findings folded for reading: consequences of the same cause in many places are one case.
 
-A finding's place in the tree is the path of codes from what began it to itself. Findings with the
-same path, on however many connections, are the places of one case.
+A finding's place in the tree is the path of codes from its first cause to itself. Findings with the
+same path, on any number of connections, are the places of one case.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def findings_of(batch: Any) -> list[Finding]:
 
 
 def finding_row(finding: Finding) -> Row:
-    """The row of a finding as in a batch of the table; `timestamp` is what `ts_ns` says."""
+    """The row of a finding as in a batch of the table; `timestamp` is the time of `ts_ns`."""
     row = _blank(finding.code).copy()  # has room for all of them
     row.update(zip(_OWN, _values(finding), strict=True))
     for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8
@@ -117,7 +117,7 @@ def finding_row(finding: Finding) -> Row:
 
 @cache
 def _blank(code: str) -> Row:
-    """A row that has only what the catalogue says of a code."""
+    """A row with only the catalogue's values of a code."""
     return dict.fromkeys(_OWN) | {name: getattr(KINDS[code], name) for name in SHOWN}
 
 
@@ -169,9 +169,8 @@ def _importance(case: Case) -> tuple[int, int, bool, int, int]:
 class _Causes:
     """Looks for the finding that another names as its cause.
 
-    `findings` are in the order of time; what began at one time is in any order. Only the cause that
-    is named may begin after what it brought about, while that lasts. Nothing is its own cause by a
-    detour.
+    `findings` are in time order; those of one time are in any order. Only the named cause may begin
+    after its consequence, while that lasts. No finding is its own cause through others.
     """
 
     def __init__(self, findings: list[Finding]) -> None:
@@ -190,7 +189,7 @@ class _Causes:
         ]
 
     def _path(self, finding: Finding) -> tuple[str, ...]:
-        """Codes from what began it to the finding itself."""
+        """Codes from the first cause to the finding itself."""
         chain: dict[int, Finding] = {}
         cause: Finding | None = finding
         while cause is not None and id(cause) not in self._paths and id(cause) not in chain:

@@ -1,6 +1,6 @@
-"""The bytes of frames: rows say where a frame lies in its half-stream, not what its bytes are.
+"""The bytes of frames: rows have a frame's position in its half-stream, but not its bytes.
 
-`FrameBytes` keeps what the decoder is fed for a while, and finds it again by place.
+`FrameBytes` keeps the decoder's input for a while, and finds bytes by position.
 """
 
 from __future__ import annotations

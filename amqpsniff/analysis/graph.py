@@ -61,7 +61,7 @@ class Graph:
             self._edge(self._queue(row["vhost"], row["queue"]), end, row, "delivered")
 
     def _flows(self, result: Mapping[str, Any]) -> None:
-        """Exchanges to what is bound to them, or was when one of both was deleted."""
+        """Exchanges to their bindings' destinations, also those at the deletion of either."""
         keys: dict[Any, list[str]] = {}
         gone = {
             (row["vhost"], section[:-1], row[section[:-1]])

@@ -79,7 +79,7 @@ class Part(NamedTuple):
 
 
 def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
-    """The arguments of a method, flags last, and whether some of them are not known."""
+    """The arguments of a method, flags last, and True if some of them are unknown."""
     if arguments.keys() == BASE64:
         yield Part("name", "", _value(arguments))
         return
@@ -156,7 +156,7 @@ def property_parts(message: dict[str, Any]) -> Iterator[Part]:
 
 
 def status(message: dict[str, Any]) -> str:
-    """The status of a message that is not complete, with what was captured of it."""
+    """The status of an incomplete message, with the number of captured bytes."""
     if message["body_size"] is None or message["body_captured"] == message["body_size"]:
         return message["status"]  # type: ignore[no-any-return]
     return f"{message['status']} ({octets(message['body_captured'])} captured)"

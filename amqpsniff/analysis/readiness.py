@@ -1,8 +1,8 @@
 """Changes in newer versions of RabbitMQ that concern the traffic of a capture.
 
-The changes are rows of `amqpsniff.spec.version_changes`; here is what each of them is about, in
-rows of the tables. What the capture does not show (queues that were declared before, clients that
-did not connect) is not known. What a broker that has the change took all the same is not refused.
+The changes are rows of `amqpsniff.spec.version_changes`; this module finds their uses in rows of
+the tables. Uses that the capture does not show (queues declared before, clients that did not
+connect) are unknown. A use that a broker with the change accepted does not count as refused.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class Affected:
         code, version, effect, what, advice, source, measured: Of the change, see
             `amqpsniff.spec.version_changes`; `version` is text (`4.1`).
         client: Name of the client, else its product and version, else its host.
-        user, vhost: Of its login; None where that was not captured.
-        thing: What it is about (`queue jobs`, `exchange orders`); empty for the connection itself.
-        count: How often, over all connections of the client.
-        packet_number: Where it was seen first.
+        user, vhost: Of its login; None if that was not captured.
+        thing: Its object (`queue jobs`, `exchange orders`); empty for the connection itself.
+        count: Number of uses, over all connections of the client.
+        packet_number: Packet of the first use.
     """
 
     code: str
@@ -89,13 +89,13 @@ class Affected:
 
 @dataclass(frozen=True)
 class Readiness:
-    """The changes in a version of RabbitMQ that concern the traffic that was captured.
+    """The changes in a version of RabbitMQ that concern the captured traffic.
 
     Attributes:
         version: The version, as text (`4.3`).
-        affected: What is refused first, then ignored, then changed; by client and thing.
+        affected: Refused uses first, then ignored, then changed ones; by client and thing.
         connections, midstream: Numbers of connections, and of those that began before the capture:
-            what they declared and said of themselves is not known.
+            their declarations and handshakes are unknown.
         forgotten: Uses beyond `MAX_USES`, which are missing.
     """
 
@@ -107,9 +107,9 @@ class Readiness:
 
 
 def target_version(target: str) -> tuple[int, int]:
-    """The version that a text means (`rabbitmq-4.3`, `4.3`, `rabbitmq-4.3.6`).
+    """Parse a version (`rabbitmq-4.3`, `4.3`, `rabbitmq-4.3.6`).
 
-    Raises UsageError for one that nothing is known of.
+    Raises UsageError for an unknown one.
     """
     found = re.fullmatch(r"(?:rabbitmq-)?(\d+)\.(\d+)(?:\.\d+)?", target.strip().lower())
     version = tuple(map(int, found.groups())) if found else None
@@ -120,10 +120,10 @@ def target_version(target: str) -> tuple[int, int]:
 
 
 class Review:
-    """Looks for what a version changes, in batches of the tables of `COLUMNS`.
+    """Looks for uses of features that a version changes, in batches of the tables of `COLUMNS`.
 
     Args:
-        version: As `target_version` gives it.
+        version: As returned by `target_version`.
     """
 
     def __init__(self, version: tuple[int, int]) -> None:
@@ -168,7 +168,7 @@ class Review:
             self._forgotten += 1
 
     def result(self) -> Readiness:
-        """The changes that concern what was added so far."""
+        """The changes that concern the batches so far."""
         changes = {one.code: one for one in VERSION_CHANGES if one.version <= self._version}
         counted: dict[tuple[Any, ...], list[int]] = {}
         for (connection, (code, thing), taken), (count, packet_number) in self._uses.items():
@@ -199,7 +199,7 @@ def _client(connection: Row) -> tuple[str, str | None, str | None]:
 
 
 def _broker_version(connection: Row) -> tuple[int, ...]:
-    """Major and minor version of a connection's RabbitMQ; empty where it is not known."""
+    """Major and minor version of a connection's RabbitMQ; empty if unknown."""
     found = re.match(r"(\d+)\.(\d+)", connection.get("server_version") or "")
     if found is None or connection["server_product"] != "RabbitMQ":
         return ()
@@ -337,7 +337,7 @@ def _thing(code: str, row: Row) -> str | None:
 def review(batches: Iterable[tuple[str, Any]], target: str) -> Readiness:
     """The changes in a version that concern the traffic of (table, batch) pairs; see `Review`.
 
-    Raises UsageError for a version that nothing is known of.
+    Raises UsageError for an unknown version.
     """
     made = Review(target_version(target))
     for table, batch in batches:

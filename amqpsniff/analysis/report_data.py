@@ -1,8 +1,8 @@
-"""The data of a report, collected from batches of all tables in memory that does not grow.
+"""The data of a report, collected from batches of all tables in bounded memory.
 
 Numbers over time are kept in `amqpsniff.analysis.buckets`, names in a `Topology`, rows of
-connections and channels in `TopRows`. Of what is outstanding only what is known to have waited
-counts; what was never settled ends with its channel, or with its connection.
+connections and channels in `TopRows`. An outstanding message counts only if it certainly waited; a
+message without a settlement ends with its channel, or with its connection.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ class ReportData:
     """Collects the data of a report: `add` batches, then `finish`.
 
     Args:
-        selection: The part of the time that is wanted.
-        named: Connections that are to be shown, named as in `Selection.connection`.
-        started: Gives the time at which the capture began.
-        wanted: What findings are wanted; None for all.
+        selection: The part of the time to show.
+        named: Connections to show, named as in `Selection.connection`.
+        started: Returns the time at which the capture began.
+        wanted: The filter of findings; None for all.
 
     Attributes:
         summary: The summary, with `TOP` rows of each section, once it is finished.
@@ -96,14 +96,14 @@ class ReportData:
         diagnosis: The findings and the verdict on them, once it is finished.
         start_ns: Time of the first packet, or None.
         zone: The time zone of times of day; None for UTC.
-        introductions: Is to hear of the connections that are over.
+        introductions: Gets the connections that end.
         topology: The `Topology` so far.
-        connections, channels: Rows that were kept, and how many ended how.
+        connections, channels: Rows that were kept, and numbers by kind of end.
         named: Rows of the connections that were named, by the name.
-        rates, levels: `Counts` and `Levels` by what is counted.
+        rates, levels: `Counts` and `Levels` by name.
         uncounted: Channels with unknown numbers of waiting messages, by level.
-        abandoned: What waited when its channel or connection ended, by level.
-        delays: `Delays` by what took so long: confirm, ack, reply.
+        abandoned: Messages that waited when their channel or connection ended, by level.
+        delays: `Delays` by kind: confirm, ack, reply.
         spans: First and last time of connections in nanoseconds, by capture.
     """
 
@@ -161,9 +161,9 @@ class ReportData:
         self._takers[table](self._filters[table].of(batch))
 
     def finish(self, summary: Summary, totals: Totals, findings: Sequence[Finding]) -> None:
-        """Take what is known at the end of the pass.
+        """Take the results at the end of the pass.
 
-        Raises UsageError for a connection that was named and is not there.
+        Raises UsageError for a named connection that does not exist.
         """
         self.topology.count_rows()
         self._settle_rest()
@@ -201,7 +201,7 @@ class ReportData:
         self._count_messages(messages.rows, _numbers(messages, row_times.MESSAGE_COLUMNS), ids)
 
     def add_records(self, records: dict[str, Any]) -> None:
-        """Take what a pipeline gives of connections, channels and links, all of it."""
+        """Take a pipeline's rows of connections, channels and links."""
         self.topology.add_records(records)
         self._connections(records["connections"])
         self._channels(records["channels"])
@@ -224,7 +224,7 @@ class ReportData:
         self._count_messages(batch.num_rows, columns, ids)
 
     def _count_messages(self, rows: int, columns: Iterable[Any], ids: Sequence[str]) -> None:
-        """Count what was sent, and what began to wait and ended; remember what did not."""
+        """Count sent messages, and begins and ends of waits; remember waits without an end."""
         ways = (
             ("published", "confirmed", "confirm", "unconfirmed"),
             ("delivered", "acked", "ack", "unacked"),
@@ -293,9 +293,9 @@ class ReportData:
                 self._closed.append(((connection_id, channel), end_ns, left))
 
     def _settle_rest(self) -> None:
-        """End the wait of what was left when its channel or connection ended.
+        """End the wait of messages whose channel or connection ended.
 
-        And connections that began before their capture were open from its beginning on.
+        Connections that began before their capture were open from its beginning on.
         """
         for span in self.spans.values():
             self.steps.cover(*span)

@@ -85,10 +85,10 @@ DUCKDB_SETUP = (
 
 @dataclass(frozen=True)
 class Report:
-    """A row: what a report is called, what it shows, and what each of its columns means.
+    """A row: name and description of a report, and the meaning of each of its columns.
 
     Attributes:
-        order: Which rows come first.
+        order: The order of its rows.
     """
 
     name: str
@@ -397,7 +397,7 @@ def report_table(
 def operations(batches: Iterable[Any]) -> pa.Table:
     """The rows of the report `operations` from batches of messages with `OPERATION_COLUMNS`.
 
-    Messages of which no operation is known are a row too: nothing is missing from the counts.
+    Messages without a known operation are a row too, so that the counts are complete.
     """
     import pyarrow as pa
 

@@ -1,9 +1,9 @@
 """The selection of a part of the traffic, and the rows of a table that belong to it.
 
 A filter by name is a condition on columns of a table (`TEXTS`, `ERRORS`, `PACKETS`). Rows of a
-table without these columns are chosen by what they belong to: frames by their message, channels and
-findings by the traffic of the channel, all else by the connection. Which messages, channels and
-connections these are is known after a first reading of the capture, by a `Finder`.
+table without these columns are chosen by their owner: frames by their message, channels and
+findings by the traffic of the channel, all else by the connection. A `Finder` finds these messages,
+channels and connections in a first reading of the capture.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Selection:
         tz: The time zone of times that are written, and of `from_` and `to` where they name none:
             `Europe/Berlin`, or `local`. None for UTC.
         limit: Rows after which to stop.
-        found: What a first reading found; see `Finder`.
+        found: The result of a first reading; see `Finder`.
     """
 
     connection: str | None = None
@@ -201,7 +201,7 @@ class Selection:
         for value in vars(self).values():
             for text in value if isinstance(value, tuple) else (value,):
                 if isinstance(text, str):
-                    text.encode()  # of a lone surrogate Arrow says only that it is no text
+                    text.encode()  # for a lone surrogate Arrow's error is unclear
         if self.connection == "":
             text = "`connection` is empty; `amqpsniff connections` lists their ids"
             raise UsageError(text, "connection")
@@ -279,7 +279,7 @@ class Selection:
             raise read_twice(", ".join(f"`{name}`" for name in names), capture, *names)
 
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
-        """What has to be read first to choose rows of these tables; None if nothing has to."""
+        """The `Finder` for a first reading for rows of these tables; None if none is needed."""
         finder = Finder(self, tables, started)
         return finder if finder.tables else None
 
@@ -339,12 +339,12 @@ def selection(part: Filters, limit: int | None = None) -> Selection:
 
 
 class Finder:
-    """Finds what the filters by name choose in a first reading: `add` batches, take the `found`.
+    """Resolves the filters by name in a first reading: `add` batches, then take `found`.
 
     Args:
-        selection: The part that is wanted.
+        selection: The part of the traffic.
         tables: Names of the tables whose rows will be chosen.
-        started: Gives the time at which the capture began.
+        started: Returns the time at which the capture began.
 
     Attributes:
         tables: Columns that have to be read, by table; empty if nothing has to.
@@ -399,7 +399,7 @@ class Finder:
             self._messages.update(key for at in kept if (key := messages[at]) is not None)
 
     def found(self) -> Selection:
-        """The selection with what was found, after the whole reading."""
+        """The selection with the result of the reading, after its end."""
         found = Found(
             frozenset(self._connections) if self._of_connection else None,
             frozenset(self._channels) if self._of_channel else None,
@@ -431,7 +431,7 @@ def _numbered(batch: Any) -> Any:
 
 
 class MessagePositions:
-    """Tells for rows of `frames` or `messages`, in order, which message each belongs to.
+    """Numbers the messages of rows of `frames` or `messages`, read in order.
 
     Contents of a channel and a sender follow each other, so the number of a message among those of
     its packet is the same in both tables. Transfers of AMQP 1.0 have the delivery's id; those of
@@ -489,7 +489,7 @@ class MessagePositions:
     def _delivery(
         self, where: tuple[Any, ...], packet: int, number: int | None, *, more: bool
     ) -> tuple[Any, ...]:
-        """A delivery of a session, which goes on while there is `more`."""
+        """A delivery of a session, which continues while there is `more`."""
         named = (*where, number)
         key = self._begun.pop(named, None) or (*where, packet, 0, number)
         if more:
@@ -511,10 +511,10 @@ class RowFilter:
     UsageError for a filter that needs a first reading which was not made.
 
     Args:
-        alone: Choose by what rows of this table show, without a first reading.
+        alone: Choose by columns of this table only, without a first reading.
 
     Attributes:
-        selection: The part that is wanted.
+        selection: The part of the traffic.
         table: The name of the table.
         columns: Names of the columns that are read to choose rows.
         kept: Rows chosen so far.
@@ -764,7 +764,7 @@ def _compute() -> Any:
 
 
 def _known_time(mask: Any, name: str) -> Any:
-    """The mask; a beginning or an end that is not known lies outside the capture, so it holds."""
+    """The mask; an unknown beginning or end lies outside the capture, so it counts as True."""
     return mask if name == "ts_ns" else _compute().fill_null(mask, True)
 
 

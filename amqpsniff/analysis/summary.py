@@ -1,4 +1,4 @@
-"""The summary: how much there is, who connected, what went where, and what went wrong."""
+"""The summary: volumes, clients, routes, and errors."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def summary(
     zone: str | None = None,
     top: int,
 ) -> Summary:
-    """The summary of what was read.
+    """The summary of a pass.
 
     Args:
         statistics: The result of `amqpsniff.session.census.Census.facts`.
@@ -243,8 +243,8 @@ def _verdict(
 def _noun(error: Row) -> str:
     """The noun for an error.
 
-    A passive declaration asks whether something is there, so a 404 to it is a failed look-up.
-    `diagnose` looks at what the client does next.
+    A passive declaration checks if a name exists, so a 404 to it is a failed look-up. `diagnose`
+    examines the client's next steps.
     """
     if error["reply_code"] == MISSING and error["close_method"] in DECLARATIONS:
         return LOOK_UP
@@ -270,12 +270,12 @@ def _outcomes(
 
 
 def _bounds(spread: Any) -> Row | None:
-    """The least times to confirms whose publishes are not known."""
+    """Lower bounds of confirm times for unknown publishes."""
     return None if spread is None else {"count": spread.facts()[0], **_times(spread)}
 
 
 def least_text(least: Row) -> str:
-    """Why publishes have no outcome, and what is known of their confirms all the same."""
+    """The reason why publishes have no outcome, and the lower bounds of their confirm times."""
     names = ("p50", "p95", "p99", "max")
     times = ", ".join(f"{name} {duration(least[f'{name}_ns'])}" for name in names)
     return (

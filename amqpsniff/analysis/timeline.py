@@ -44,7 +44,7 @@ _PACKET = MESSAGE_KEY.index("packet_number")
 
 @dataclass(slots=True)
 class Entry:
-    """One line: a frame, and the message that it opens where it opens one.
+    """One line: a frame, and the message that it begins, if any.
 
     Fields are columns of `frames`; `arguments_json` is what the table has as `arguments`.
 
@@ -165,7 +165,7 @@ class Gaps:
         self._next: dict[Any, int] = {}
 
     def before(self, sender: Any, offset: int, octets: int) -> int:
-        """The bytes that are missing before a frame of so many bytes."""
+        """The bytes that are missing before a frame of this size."""
         expected = self._next.get(sender, offset)
         self._next[sender] = max(expected, offset + octets)
         return max(offset - expected, 0)

@@ -72,7 +72,7 @@ def _fraction(digits: str | None, unit_ns: int) -> int:
 def time_zone(name: str | None) -> tzinfo | None:
     """A time zone by its name or its offset; None, as `astimezone` takes it, for `local`.
 
-    UTC without a name. Raises UsageError for a zone that is not known.
+    UTC without a name. Raises UsageError for an unknown zone.
     """
     if name is None:
         return UTC
@@ -230,7 +230,7 @@ def moment(time_ns: int, zone: str | None = None) -> str:
 
 
 def zone_name(zone: str | None) -> str:
-    """The name of a time zone beside times that do not say it."""
+    """The name of a time zone for times that are written without it."""
     return "local time" if zone == "local" else zone or "UTC"
 
 

@@ -54,7 +54,7 @@ def end_of(row: Row) -> str:
 
 
 def is_error(code: int | None, text: str | None) -> bool:
-    """True if a close tells an error; that of AMQP 1.0 is a text without a code."""
+    """True if a close has an error; that of AMQP 1.0 is a text without a code."""
     return text is not None if code is None else code >= FIRST_ERROR_CODE
 
 
@@ -142,7 +142,7 @@ class TopRows:
             self.ends[ends[close]] += times
 
     def _sort(self) -> None:
-        """Keep the weightiest; what has less weight than all of them is not looked at any more."""
+        """Keep the rows with the largest weights; lighter ones are skipped from then on."""
         self._kept.sort(reverse=True)
         del self._kept[self._most :]
         if len(self._kept) == self._most:

@@ -1,10 +1,10 @@
 """The topology: exchanges, queues and bindings, publishers and consumers, from rows.
 
-Names mean something in their virtual host only, so everything is kept by virtual host, which is
-None for connections that began before the capture. A declaration, a binding or a deletion counts
-when the broker answered it, or when no answer was asked for. What was deleted is `removed`, its
-bindings too; what the broker deletes by itself, such as exclusive and auto-delete queues, no
-capture shows. Memory is bounded: where there are too many names, rare ones are forgotten.
+Names are valid in their virtual host only, so everything is kept by virtual host, which is None for
+connections that began before the capture. A declaration, a binding or a deletion counts if the
+broker answered it, or if no answer was requested. Deleted objects are `removed`, and so are their
+bindings; deletions by the broker itself, such as of exclusive and auto-delete queues, are not in a
+capture. Memory is bounded: with too many names, rare ones are forgotten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from amqpsniff.tables.values import rows_of
 
 
 class TopologyLimits(NamedTuple):
-    """Bounds on what is remembered.
+    """Bounds on memory.
 
     Attributes:
         names: Exchanges, queues, bindings and consumers, of each kind.
@@ -211,7 +211,7 @@ class Topology:
                 self._consume(row, row["queue"], row["credit_max"], settled)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
-        """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
+        """Take a pipeline's rows, without Arrow; `result` has them after `count_rows`."""
         for row in frames_of(frames, _LOOKED_AT, connections):
             METHODS[row["method"]](self, row, _arguments(row["arguments"]))
         if messages.rows:
@@ -301,11 +301,11 @@ class Topology:
     # who connects
 
     def client_name(self, connection: str | None) -> str | None:
-        """The name of a connection's client, or its product; None where no frame has it."""
+        """The name of a connection's client, or its product; None if no frame has one."""
         return self._logins.get(connection or "", NO_LOGIN)[1] or None
 
     def _client(self, connection: str, address: str | None) -> Client:
-        """The client of a connection, as far as its frames have told."""
+        """The client of a connection, by its frames so far."""
         vhost, name = self._logins.get(connection, NO_LOGIN)
         return _client_of(vhost, name, address.rpartition(":")[0] if address else None)
 
@@ -353,7 +353,7 @@ class Topology:
         self._channels.pop((row["connection_id"], row["channel"]), None)
 
     def _channel(self, row: Facts) -> Channel:
-        """The channel of a frame, as far as it is known."""
+        """The channel of a frame, with its facts so far."""
         key = row["connection_id"], row["channel"]
         known = self._channels.get(key)
         if known is None:
@@ -637,7 +637,7 @@ SETTLED = {"unsettled": False, "settled": True}
 def _once(read: Callable[[str | None], Read]) -> Callable[[str | None], Read]:
     """Read short arguments once, those of most methods: they have the arguments of an earlier one.
 
-    What is read of them is not to be changed.
+    The result is shared, and must not be changed.
     """
     read_once = lru_cache(maxsize=1_024)(read)
 

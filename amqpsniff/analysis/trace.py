@@ -1,10 +1,10 @@
 """The whole way of messages: rows of the messages table put together by message.
 
-One pass: a row is wanted when it fulfils the conditions, when it has the message_id of one that
-does (a dead-lettered copy has another routing key), or when it is a reply to one that does. What
-explains a row comes before it: a broker delivers what was published, a reply follows its request.
-What a framework says led to a message (`amqpsniff.packs`) is followed too: the messages that a
-wanted one brought about, and what those did.
+One pass: a row is selected if it fulfils the conditions, if it has the message_id of one that does
+(a dead-lettered copy has another routing key), or if it is a reply to one that does. Related rows
+come before: a publish before its delivery, a request before its reply. Parents and children by a
+framework's own keys (`amqpsniff.packs`) are followed too: the messages caused by a selected one,
+and theirs.
 """
 
 from __future__ import annotations
