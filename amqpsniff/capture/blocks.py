@@ -86,7 +86,7 @@ def walk(
     rows: Any,
     interfaces: cython.longlong[::1],
 ) -> cython.longlong:
-    """Fill rows with the packets of the block `begin` to `end`; gives how many.
+    """Fill rows with the packets of the block `begin` to `end`; returns their number.
 
     Packets are numbered from `first`, at most `most` are taken; `start` is counted from `begin`,
     and `interfaces` has the kernel's index of each packet's interface. `rows` and `interfaces` have

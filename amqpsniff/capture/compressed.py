@@ -29,11 +29,11 @@ GZIP_OUTPUT_BYTES = 1 << 18
 
 
 class Damaged(Exception):
-    """The stream cannot be decoded further; what was before has been handed out."""
+    """The stream cannot be decoded further; all earlier bytes have been returned."""
 
 
 class Decompressor(Protocol):
-    """A machine that is fed compressed bytes; `inside` says that a member is not over."""
+    """A machine that is fed compressed bytes; `inside`: a member has not ended."""
 
     inside: bool
 
@@ -91,7 +91,7 @@ class GzipBytes:
 
 
 def _salvage(member: Any, octets: bytes) -> Iterator[bytes]:
-    """What the bytes before the damage decode to: the decoder gives nothing when it fails."""
+    """The decoded bytes before the damage: the decoder returns none when it fails."""
     for at in range(len(octets)):
         try:
             piece = member.decompress(octets[at : at + 1])

@@ -1,7 +1,7 @@
 """One capture file, or a stream of one: opened by name, told by its content, read block by block.
 
-Bytes are delivered as they arrive: a read takes what is there and never waits for a block to fill,
-so a capture that is still being written to a pipe comes out packet by packet.
+Bytes are delivered as they arrive: a read takes the available bytes and never waits for a full
+block, so a capture that is still being written to a pipe comes out packet by packet.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class CaptureFile:
 
     @property
     def findings(self) -> list[Finding]:
-        """What is wrong with the file, so far."""
+        """Findings about the file so far."""
         return self._reader.findings
 
     @property
@@ -156,7 +156,7 @@ class CaptureFile:
         return self.link_types
 
     def ends_early(self) -> bool:
-        """True if what is wrong with the file leaves no more than its first packet."""
+        """True if damage leaves at most the first packet of the file."""
         if self.packets <= 1:
             self._look_ahead(2)
         return self.packets <= 1 and bool(self.findings)
@@ -238,7 +238,7 @@ class CaptureFile:
         return self._bytes.reader, chain(first, blocks)
 
     def _read(self) -> Iterator[bytes]:
-        """All bytes without their compression, in blocks that never wait for what comes later."""
+        """All bytes, uncompressed, in blocks that never wait for later bytes."""
         for block in self._raw():
             yield from self._bytes.pieces(block, gather=self.block_bytes)
             if self._bytes.trouble:

@@ -124,7 +124,7 @@ def attach(socket_: object, instructions: bytes) -> None:
 
 
 def _received() -> list[Instruction]:
-    """Leave out what a loopback interface sends."""
+    """Leave out packets that a loopback interface sends."""
     return [
         Instruction(_LOAD, 0, 0, _PACKET_TYPE),
         Instruction(_JUMP_EQUAL, 0, 3, _OUTGOING),
@@ -146,7 +146,7 @@ def _wanted(indices: Sequence[int]) -> list[Instruction]:
 
 
 def _compiled(expression: str, link_type: int) -> list[Instruction]:
-    """What libpcap makes of an expression, with whole packets let through."""
+    """The program that libpcap compiles from an expression, accepting whole packets."""
     if not expression.strip():
         return [Instruction(_RETURN, 0, 0, WHOLE_BYTES)]
     found = _programs(expression)[link_type]

@@ -1,6 +1,6 @@
-"""Formats of files, told by their first bytes: captures that are read, and others, by name.
+"""Formats of files, identified by their first bytes: supported captures, and others by name.
 
-Names and suffixes say nothing: rotated and compressed captures are called anything.
+Names and suffixes are ignored: rotated and compressed captures may have any.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOTHING = "give a pcap or pcapng file"
 MANIFEST = "_manifest.json"
 """The file by which a folder is one of tables that a batch has written."""
 
-# First bytes -> what it is, and what to do.
+# First bytes -> name of the format, and remedy.
 _OTHERS = (
     (b"snoop\x00\x00\x00", "a snoop capture", _EDITCAP),
     (b"GMBU", "a Microsoft Network Monitor 2 capture", _EDITCAP),
@@ -96,14 +96,14 @@ def is_packed_capture(path: str) -> bool:
 
 
 def _known(octets: bytes) -> tuple[str, str]:
-    """What a file is that begins as one of `_OTHERS`, and what to do; empty for any other."""
+    """Name and remedy for a file that begins like one of `_OTHERS`; empty for any other."""
     if octets.startswith(b"ustar", _TAR_MAGIC_AT):
         return "a tar archive", _UNPACK
     return next((one[1:] for one in _OTHERS if octets.startswith(one[0])), ("", ""))
 
 
 def head(name: str) -> bytes:
-    """The first bytes of a file, enough to describe it; none of what cannot be read."""
+    """The first bytes of a file, enough to describe it; empty if it cannot be read."""
     try:
         with Path(name).open("rb") as file:
             return file.read(DESCRIBED_BYTES)
@@ -201,5 +201,5 @@ def no_capture(capture: str, head: bytes, where: str = "") -> NotACapture:
 
 
 def inside(compression: str) -> str:
-    """Where bytes are that were compressed, in words before what they are."""
+    """A prefix for a description: the compression that the bytes were in."""
     return f"inside its {compression} compression "

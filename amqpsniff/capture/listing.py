@@ -1,13 +1,13 @@
-"""The captures that names mean while others write and remove them: what comes next, what is lost.
+"""The captures of names while other programs write and remove them: next ones and lost ones.
 
-A look asks the state of every file there is, and opens those that are new or were written since. A
-capture that is there waits until it is read. One that goes away before, or is begun anew, is lost,
-which is said; so is one that goes on after another one was turned to, and one that may not be read.
+A look reads the state of every file, and opens those that are new or were written since. A capture
+waits until it is read. It is lost if it is removed or overwritten before, if it continues after the
+reader turned to another one, or if it may not be read; losses are reported.
 
 A file that was compressed after it was read has a second name, `trace.pcap.gz`, and is not read
 again: it is left out while the file of the first name is there, or when that one was read.
 
-It may take long to look at a large folder, so it is looked at seldom then: `due` says when.
+A look at a large folder may take long, so such looks are rare: `due` has the time of the next.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class _File:
 
 
 class Listing:
-    """The files of the names, looked at again and again.
+    """The files of the names, looked at repeatedly.
 
     Attributes:
-        present: The files that were there at the last look, by identity.
-        lost: What was lost since the list was emptied.
-        notes: What a person should know, likewise.
+        present: The files at the last look, by identity.
+        lost: Losses since the list was emptied.
+        notes: Messages for the user, likewise.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -145,7 +145,7 @@ class Listing:
         self._read_names.add(path)
 
     def read(self, path: str, status: os.stat_result, head: bytes) -> None:
-        """A capture was read to its end. Without a `head`, whatever it has later will be read."""
+        """A capture was read to its end. Without a `head`, all of its later bytes will be read."""
         self._known[_identity(status)] = _File(path, _state(status), READ, head)
 
     def _files(self, *, first: bool = False) -> Iterator[tuple[str, os.stat_result]]:
@@ -180,7 +180,7 @@ class Listing:
             raise missing(name)
 
     def _judge(self, identity: Identity, path: str, status: os.stat_result) -> None:
-        """See what a file is, when it is new or another one than it was."""
+        """Identify a file that is new or was replaced."""
         state, known = _state(status), self._known.get(identity)
         if known is None:
             self._read_names.discard(path)
@@ -205,7 +205,7 @@ class Listing:
             self._known[identity] = self._judged(path, status)
 
     def _judged(self, path: str, status: os.stat_result) -> _File:
-        """What a file is, by its first bytes; one that has none yet is no capture."""
+        """The kind of a file, by its first bytes; an empty file is not a capture yet."""
         head = self._head(path)
         octets = PushReader(path)
         try:
@@ -216,7 +216,7 @@ class Listing:
         return _File(path, _state(status), WAITING, head)
 
     def _vanished(self, file: _File, paths: set[str]) -> None:
-        """A file is gone: lost if it waited, unless what it held is there under another name."""
+        """A file was removed: it is lost if it waited, unless its contents have another name."""
         plain = _plain(file.path)
         there = paths & {plain, *_compressed(file.path)}
         if file.kind == WAITING and plain not in self._read_names and not there:

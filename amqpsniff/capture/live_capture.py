@@ -63,8 +63,8 @@ def is_down(name: str) -> bool:
 class InterfaceCapture:
     """Packets of interfaces, as they come.
 
-    Raises UsageError for an interface that is not there or a filter that is none, CaptureError when
-    this process may not capture.
+    Raises UsageError for an unknown interface or an invalid filter, CaptureError if this process
+    may not capture.
 
     Args:
         names: Interfaces; `any` alone for all of them.
@@ -72,11 +72,11 @@ class InterfaceCapture:
         buffer_bytes: Size of the memory for packets that wait to be read.
 
     Attributes:
-        capture: What the rows say they come from: the interfaces' names.
+        capture: The value of the column `capture`: the interfaces' names.
         packets: Packets taken so far.
-        received, dropped: Packets that passed the filter, and those among them for which there was
-            no room, as the kernel counts them.
-        notes: What a person should know (an interface went away), to be taken from the list.
+        received, dropped: The kernel's counts of packets that passed the filter, and of those
+            among them without room.
+        notes: Messages for the user (an interface was removed), to be taken from the list.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class InterfaceCapture:
         return self._ring.held
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
-        """Batches of what is there, at most so many packets, and each packet's interface index."""
+        """Batches of the available packets, with a maximum, and each packet's interface index."""
         if self._ring.error() or time.monotonic() - self._looked > self.look_seconds:
             self._look()
         return self._ring.take(most)
@@ -156,14 +156,14 @@ class InterfaceCapture:
         return []
 
     def statistics(self) -> InterfaceStatistics:
-        """What the kernel counted since the beginning."""
+        """The kernel's counts since the beginning."""
         received, dropped = (0, 0) if self.ended else self._ring.statistics()
         self.received += received
         self.dropped += dropped
         return InterfaceStatistics(self.capture, self.received, None, self.dropped)
 
     def finish(self) -> None:
-        """There will be no more: say what was lost."""
+        """End of the capture: report the losses."""
         statistics = self.statistics()
         if statistics.dropped_by_system:
             number = self.packets or None
@@ -187,7 +187,7 @@ class InterfaceCapture:
         return found
 
     def _refuse_other_links(self) -> None:
-        """Say which interfaces the filter lets nothing through of; raises UsageError when all."""
+        """Report interfaces whose link type the filter excludes; UsageError if it excludes all."""
         if not filters.needs_ethernet(self._expression):
             return
         wanted = available() if self.all else self.names
@@ -220,10 +220,10 @@ class InterfaceCapture:
         return opened
 
     def _aim(self) -> None:
-        """Capture what is wanted from now on.
+        """Capture the requested interfaces from now on.
 
-        Raises CaptureError where that cannot be, but for an interface that has just gone away: the
-        next look will tell.
+        Raises CaptureError if that is impossible, except for an interface that was just removed:
+        the next look detects it.
         """
         present = [index for index in self._indices.values() if index]
         if not self.all and not present:
@@ -280,7 +280,7 @@ def _bind(socket_: socket.socket, index: int) -> None:
 
 
 def _no_right(names: Sequence[str]) -> str:
-    """What is missing to capture, and how to get along."""
+    """The missing rights for capturing, and the remedy."""
     interface = names[0] if len(names) == 1 else ANY
     python = os.path.realpath(sys.executable)
     return (

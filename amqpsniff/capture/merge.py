@@ -79,7 +79,7 @@ class _Lane:
         return self.time
 
     def load(self) -> bool:
-        """Take the next batch of the file; False when there is none."""
+        """Take the next batch of the file; False at its end."""
         self.batch = next(self.file, None) if self.file is not None else None
         if self.batch is None:
             return False
@@ -148,7 +148,7 @@ class CaptureSet:
 
     @property
     def findings(self) -> list[Finding]:
-        """What is wrong with the captures, so far."""
+        """Findings about the captures so far."""
         return [*self._findings, *(one for file in self._files() for one in file.findings)]
 
     @property
@@ -245,7 +245,7 @@ class CaptureSet:
                 heapq.heappush(heap, lane)
 
     def _rival(self, heap: list[_Lane]) -> _Lane | None:
-        """The lane that goes on when the present one stops being the earliest."""
+        """The lane that continues when the present one stops being the earliest."""
         if heap and self._waiting:
             return min(heap[0], self._waiting[-1])
         if heap:
@@ -264,7 +264,7 @@ class CaptureSet:
         return lane.batch is not None or self._more(lane)
 
     def _more(self, lane: _Lane) -> bool:
-        """Read a lane's next batch; False, and the file closed, when there is none."""
+        """Read a lane's next batch; at its end, close the file and return False."""
         assert lane.file is not None
         share = max(MIN_BLOCK_BYTES, MERGED_BYTES // len(self._open))
         lane.file.block_bytes = min(self._block_bytes, share)

@@ -102,7 +102,7 @@ def for_tshark(name: str, *, named: bool) -> bool:
 
 
 def _trouble() -> str:
-    """Why tshark cannot be used; empty when it can."""
+    """The reason why tshark cannot be used; empty if it can."""
     from amqpsniff.capture.tshark_reader import found_tshark
 
     try:

@@ -67,7 +67,7 @@ class _Reading:
         return found
 
     def seek(self, place: int) -> None:
-        """Go on at a place."""
+        """Continue at a position."""
         self._at = place
 
     def fileno(self) -> int:

@@ -1,10 +1,9 @@
-"""A ring of blocks in memory shared with the kernel, into which it writes what an interface sees.
+"""A ring of blocks in memory shared with the kernel, which writes an interface's packets into it.
 
-The kernel fills a block with packets, hands it over when it is full or `RETIRE_MS` old, and goes on
-with the next; when all wait to be read it counts what it drops. Before each batch of packets all
-blocks that are there are copied and given back, so the ring has to last for one batch only, and
-what is decoded too slowly waits in copies, which take memory when there are any. The socket belongs
-to whoever gives it.
+The kernel fills a block with packets, hands it over when it is full or `RETIRE_MS` old, and
+continues with the next; if all wait to be read it counts the packets that it drops. Before each
+batch of packets all finished blocks are copied and returned, so the ring has to last for one batch
+only, and packets that are decoded too slowly wait in copies. The caller owns the socket.
 
 Source: linux/Documentation/networking/packet_mmap.rst (TPACKET_V3).
 """
@@ -95,7 +94,7 @@ class Ring:
         return self.socket.fileno()
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, array[int]]]:
-        """Batches of what is there, at most so many packets, and the interface of each packet.
+        """Batches of the available packets, with a maximum, and the interface of each packet.
 
         At most `BLOCKS_AT_ONCE` blocks are read, however quickly more of them come.
         """
@@ -124,7 +123,7 @@ class Ring:
         return bool(self._copies)
 
     def _packets(self, block: bytearray, most: int) -> tuple[PacketBatch, array[int]] | None:
-        """The packets of a block, at most so many; None for none."""
+        """The packets of a block, with a maximum; None for none."""
         self._room += len(block)
         there = min(block_bytes(block, 0)[0], BLOCK_BYTES // _MIN_PACKET_BYTES)
         rows = PacketRows(0)
@@ -160,7 +159,7 @@ class Ring:
 
 
 def index_of(name: str) -> int:
-    """The kernel's index of an interface; 0 when there is none of that name."""
+    """The kernel's index of an interface; 0 for an unknown name."""
     try:
         return socket.if_nametoindex(name)
     except OSError:

@@ -102,7 +102,7 @@ class PacketBatch:
 class PacketRows:
     """The columns of a batch while a reader fills them: `capacity` rows, doubled by `grow`.
 
-    What is in a row before it is filled is anything.
+    A row is uninitialized before it is filled.
     """
 
     __slots__ = ("capacity", *_COLUMNS)

@@ -230,7 +230,7 @@ class PcapngReader(Reader):
         return last and after == len(block)
 
     def _skipped(self, why: int, position: int, octets: int) -> None:
-        """Tell once of packets that are passed over for a reason."""
+        """Report once that packets are skipped for a reason."""
         if why not in self._told:
             self._told.add(why)
             rest = "it is passed over, and so are others like it"

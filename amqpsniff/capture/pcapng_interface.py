@@ -49,7 +49,7 @@ Option = tuple[int, bytes]
 
 
 class InterfaceStatistics(NamedTuple):
-    """Packets an interface received and lost, as the capturing program counted (None: not said)."""
+    """Packets an interface received and lost, as the capturing program counted (None: unknown)."""
 
     interface: str
     received: int | None
@@ -161,7 +161,7 @@ class Interface:
 def add_statistics(
     before: InterfaceStatistics | None, new: InterfaceStatistics
 ) -> InterfaceStatistics:
-    """Counts of two sections together; None where neither says."""
+    """Counts of two sections together; None if neither has any."""
     if before is None:
         return new
     pairs = zip(before[1:], new[1:], strict=True)

@@ -61,7 +61,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 
 def section_block(application: str | None = None, comments: Iterable[str] = ()) -> bytes:
-    """A section header; `application` is what the file says it was written by."""
+    """A section header; `application` is the name of the writing program."""
     options = [comment_option(text) for text in comments]
     if application:
         options.append((_OPT_APPLICATION, application.encode()))
@@ -91,7 +91,7 @@ def interface_block(
 
 
 def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 0) -> bytes:
-    """What an interface received and lost until a time; its name is not written."""
+    """The packets an interface received and lost until a time; its name is not written."""
     counts = (counted.received, counted.dropped, counted.dropped_by_system)
     options = _options(
         *(
@@ -171,7 +171,7 @@ class PcapngWriter:
 
 
 def _options(*pairs: tuple[int, bytes]) -> bytes:
-    """Options with their end; nothing where there are none."""
+    """Options with their end; empty without options."""
     octets = b"".join(
         struct.pack("<HH", code, len(value)) + value.ljust(len(value) + 3 & ~3, b"\0")
         for code, value in pairs

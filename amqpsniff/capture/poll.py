@@ -14,9 +14,9 @@ class HasDescriptor(Protocol):
 
 
 def readable(source: int | HasDescriptor, seconds: float | None = 0) -> bool:
-    """True if a read would not wait, at once or after at most so many seconds; None for any number.
+    """True if a read would not wait, now or after at most these seconds; None for no limit.
 
-    The end of a pipe, and what cannot be read, need no waiting either.
+    Reads at the end of a pipe, and reads that fail, do not wait either.
     """
     poll = select.poll()
     poll.register(source, select.POLLIN)

@@ -24,7 +24,7 @@ OTHERS = "give another, or root to stay root"
 def drop(
     user: str | None, writes_to: Iterable[Path] = (), reads: Iterable[Path] = ()
 ) -> str | None:
-    """Become another user when this is root; gives why not, or None when it is done or not needed.
+    """Become another user if this is root; returns why not, or None if done or not needed.
 
     `user` is a name, None for who called sudo, else `nobody`. Folders that are to be written to
     must be writable for the user, and files that are to be read readable, of those that are there.
@@ -65,7 +65,7 @@ def _groups(entry: pwd.struct_passwd) -> list[int]:
 
 
 def _obstacle(entry: pwd.struct_passwd, folders: list[Path], files: list[Path]) -> str | None:
-    """Why a user could not go on; None when nothing is in the way."""
+    """The reason why a user could not continue, or None."""
     readable = {Path(__file__).parent, Path(sys.prefix), Path(os.__file__).parent}
     groups = os.getgroups()
     os.setgroups(_groups(entry))

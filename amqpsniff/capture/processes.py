@@ -37,7 +37,7 @@ DATA = 1
 
 
 class Process(NamedTuple):
-    """The process that comments of a packet name; what they lack is null.
+    """The process that comments of a packet name; missing fields are None.
 
     Attributes:
         pid: Its number.
@@ -52,7 +52,7 @@ class Process(NamedTuple):
     pod: str | None = None
 
     def may_be(self, other: Process) -> bool:
-        """True if nothing says that this is another process."""
+        """True if no field shows that this is another process."""
         pairs = zip(self, other, strict=True)
         return all(one is None or two is None or one == two for one, two in pairs)
 
@@ -113,7 +113,7 @@ class ProcessReader:
         row.update(zip(COLUMNS, cells, strict=True))
 
     def _note(self, connection_id: str, sender: str, named: Process) -> None:
-        """Keep a process: the first one of a sender, with all that is said of it."""
+        """Keep a process: the first one of a sender, with all of its fields."""
         senders = self._found.setdefault(connection_id, {})
         known = senders.get(sender)
         if known is None or (known.may_be(named) and _nulls(named) < _nulls(known)):
@@ -128,7 +128,7 @@ def _nulls(process: Process) -> int:
 
 @lru_cache(MAX_KNOWN)
 def _process(comments: tuple[bytes, ...]) -> Process | None:
-    """What the comments of a packet say; None where they are of something else."""
+    """The process in the comments of a packet; None for other comments."""
     found = Process()
     for comment in comments:
         lines = comment.decode("utf-8", "replace").split("\n")

@@ -62,7 +62,7 @@ class PushReader:
 
     @property
     def findings(self) -> list[Finding]:
-        """What is wrong with the capture so far."""
+        """Findings about the capture so far."""
         return self.reader.findings if self.reader is not None else []
 
     def feed(self, octets: bytes) -> Iterator[PacketBatch]:
@@ -143,7 +143,7 @@ class PushReader:
         return "" if self.compression is None else inside(self.compression)
 
     def _end_compression(self) -> None:
-        """There are no more bytes: what was compressed may not be whole."""
+        """End of the bytes: the compressed data may be incomplete."""
         if self._machine is not None and self._machine.inside and not self.trouble:
             self.trouble = "capture-truncated", f"the file ends {self._where.strip()}"
 

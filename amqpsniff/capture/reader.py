@@ -5,10 +5,10 @@ packets that are complete by then, over the very block that was fed, or over tha
 what was left of the one before. Bytes of an unfinished record are held until all of it is there
 and are joined once, so many small pieces cost no more than one large one. A reader does no I/O.
 
-Record boundaries follow from lengths, so after a record that cannot be the place of the next is not
-known. What a reader does know of such a record is given; then it searches for the next place where
-records begin, and goes on there. Packet numbers go on counting: they are no longer Wireshark's,
-which ends there. All packets before the damage have been given.
+Record boundaries follow from lengths, so after an invalid record the position of the next is
+unknown. The reader returns the valid part of such a record; then it searches for the next beginning
+of records, and continues there. Packet numbers continue: they differ from Wireshark's, which stops
+there. All packets before the damage are returned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_LINK_TYPES = 1 << 16
 
 
 class Lost(NamedTuple):
-    """Damage behind which records are searched for: what it is, and where in the file."""
+    """Damage after which records are searched for: its kind, and its position in the file."""
 
     what: str
     offset: int
@@ -70,7 +70,7 @@ class Reader(ABC):
         self._searched = 0
 
     def feed(self, octets: bytes) -> PacketBatch | None:
-        """Packets complete with these bytes of the file, or None when they complete none."""
+        """Packets that these bytes of the file complete, or None."""
         if self.ended or not octets:
             return None
         self._pieces.append(bytes(octets))
@@ -80,7 +80,7 @@ class Reader(ABC):
         return self._more(final=False)
 
     def _more(self, *, final: bool) -> PacketBatch | None:
-        """Packets of the bytes that are held; `final` says that no others will follow."""
+        """Packets of the held bytes; `final`: no others follow."""
         block = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         rows = PacketRows(len(block))
         count, position, self._needed = self._read(block, rows, final)
@@ -103,10 +103,10 @@ class Reader(ABC):
         return held
 
     def finish(self, *, explained: bool = False) -> PacketBatch | None:
-        """Say that the file is over; bytes of an unfinished record become a finding.
+        """End of the file; bytes of an unfinished record become a finding.
 
-        Unless it is `explained`: another finding already says why bytes are missing. Gives the
-        last packets where the file's end was needed to know them.
+        With `explained` they do not: another finding already has the reason. Returns the last
+        packets, if only the file's end completes them.
         """
         batch = None
         if self._held and not self.ended and not explained:
@@ -168,7 +168,7 @@ class Reader(ABC):
         return True
 
     def _damaged(self, position: int, what: str, octets: int, rest: str) -> None:
-        """Report damage that costs so many bytes, and after which the next record is known."""
+        """Report damage of this size, after which the next record is known."""
         detail = f"{what} {self._place(position)}; {rest} ({octets} bytes skipped)"
         self._count(detail, octets)
 
@@ -182,7 +182,7 @@ class Reader(ABC):
         self._count(f"{lost.what} {place}; everything before it was read, {rest}", octets)
 
     def _count(self, detail: str, octets: int) -> None:
-        """Report damage that costs so many bytes, unless there was much before it."""
+        """Report damage of this size, unless there was much before it."""
         self._damages += 1
         if self._damages <= MAX_TOLD:
             self.report("capture-damaged", detail)

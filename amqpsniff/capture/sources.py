@@ -137,7 +137,7 @@ def _holds_capture(path: str) -> bool:
 
 
 def _identity(name: str) -> object:
-    """What two names of one file have in common."""
+    """The identity of a file, equal for all of its names."""
     try:
         status = Path(name).stat()
     except OSError:

@@ -1,9 +1,9 @@
 """Captures that another program is still writing: a pipe, a file that grows, a ring of files.
 
-A file is read from its beginning; at its end it is looked again and again whether there is more. It
-is over when it was begun anew (it is shorter, or begins otherwise), or when a later file of the
-ring is there, which is then read from its beginning; `Listing` knows which. Of a ring of files the
-newest is read first: what is older can be read by the other commands.
+A file is read from its beginning; at its end it is checked repeatedly for more bytes. It has ended
+if it was overwritten (it is shorter, or begins differently), or if the ring has a later file, which
+is then read from its beginning; `Listing` selects it. In a ring the newest file is read first:
+other commands can read older ones.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Followed(ABC):
                 return
 
     def _next(self) -> bytes:
-        """The next bytes that are there; what cannot be read any more is over."""
+        """The next available bytes; a read error ends the input."""
         try:
             return self._more()
         except OSError as error:
@@ -105,7 +105,7 @@ class _Followed(ABC):
             return b""
 
     def _over(self, *, cut: bool) -> None:
-        """The present capture is over; `cut` when it goes on without us."""
+        """End of the present capture; `cut`: it continues, but is no longer read."""
         batch = self._bytes.finish(cut=cut)
         if batch is not None:
             self._last.append(batch)
@@ -122,7 +122,7 @@ class _Followed(ABC):
         """The next bytes that are there; empty when there is nothing for now."""
 
     def _counted(self, batch: PacketBatch, most: int) -> Taken:
-        """At most so many packets of a batch."""
+        """A limited number of packets of a batch."""
         if len(batch) > most:
             batch = batch.slice(batch.begin, batch.begin + most)
         self._packets += len(batch)
@@ -132,7 +132,7 @@ class _Followed(ABC):
 class PipeCapture(_Followed):
     """Packets of a capture that comes on standard input, `-`, or through a pipe that has a name.
 
-    Raises CaptureError where there is none.
+    Raises CaptureError without such an input.
     """
 
     def __init__(self, name: str = STANDARD_INPUT) -> None:
@@ -162,15 +162,15 @@ class PipeCapture(_Followed):
 class FileCapture(_Followed):
     """Packets of a file that grows, or of the newest of several and of those that come after it.
 
-    Names are files, directories and patterns. What is lost because a file was removed or begun anew
-    before it was read is a note at once and a finding. Raises CaptureError when nothing is there.
+    Names are files, directories and patterns. A file that was removed or overwritten before it was
+    read is a note at once, and a finding. Raises CaptureError without any file.
 
     Args:
-        names: What to follow.
+        names: The names to follow.
         block_bytes: Bytes that are read at once.
-        look_seconds: How often it is looked for other files while this one has more: they may be
-            gone by its end.
-        gone_seconds: How long a file that is gone may have no successor before that is said.
+        look_seconds: Interval of looks for other files while this one has more: they may be removed
+            before its end.
+        gone_seconds: Time without a successor after which a removed file is reported.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class FileCapture(_Followed):
         self._check()
 
     def fileno(self) -> None:
-        """No descriptor says when a file grows."""
+        """None: no descriptor signals that a file grows."""
 
     def held(self) -> bool:
         """True if there may be more that was not looked for: large folders are looked at seldom."""
@@ -251,7 +251,7 @@ class FileCapture(_Followed):
             raise no_capture(self._path, head)
 
     def _read(self) -> bytes:
-        """The next bytes of the file; where it was begun anew none, and it is let go of."""
+        """The next bytes of the file; none if it was overwritten: then it is released."""
         if self._file is None:
             return b""
         octets = self._file.read(self.block_bytes) or b""
@@ -270,7 +270,7 @@ class FileCapture(_Followed):
         return octets
 
     def _look(self) -> list[str]:
-        """The captures that come next; says what was lost."""
+        """The next captures; reports losses."""
         self._looked = time.monotonic()
         status = None if self._file is None else os.fstat(self._file.fileno())
         own = None if status is None else (status.st_dev, status.st_ino)
@@ -283,13 +283,13 @@ class FileCapture(_Followed):
         return later
 
     def _lose(self, lost: Lost) -> None:
-        """Something cannot be read any more."""
+        """Report a loss."""
         self.notes.append(lost.why)
         if len(self.findings) < MAX_LOST:
             self.findings.append(Finding("capture-unreadable", lost.why, lost.path))
 
     def _miss(self, *, there: bool) -> None:
-        """Say so when the file is gone and for a while nothing comes in its place."""
+        """Report a removed file if it has no successor for a while."""
         if there:
             self._missed_at = self._looked
         elif self._looked - self._missed_at >= self.gone_seconds:
@@ -297,11 +297,11 @@ class FileCapture(_Followed):
             self.notes.append(f"{shown(self._path)} is gone; what comes in its place is followed")
 
     def _turn_to(self, later: list[str]) -> bool:
-        """Go on with the first of these files that is still there; whether there was one."""
+        """Continue with the first of these files that still exists; False if none does."""
         for path in later:
             try:
                 file = io.FileIO(path)
-            except OSError:  # the next look says what became of it
+            except OSError:  # the next look finds its state
                 continue
             if self._file is not None:
                 head = self._head if self._bytes.packets else b""
@@ -314,7 +314,7 @@ class FileCapture(_Followed):
 
 
 def follow(names: Sequence[str]) -> PipeCapture | FileCapture:
-    """What follows these names: a pipe by itself, or files; raises CaptureError."""
+    """The capture that follows these names: a single pipe, or files; raises CaptureError."""
     one = names[0] if len(names) == 1 else ""
     return PipeCapture(one) if one == STANDARD_INPUT or _is_pipe(one) else FileCapture(names)
 

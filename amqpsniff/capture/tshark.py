@@ -66,8 +66,8 @@ class Tshark(NamedTuple):
 def find(path: str | None = None, *, answer_s: float = ANSWER_S) -> Tshark:
     """The tshark that pyshark finds (or the one at `path`), once it has answered its version.
 
-    Raises TsharkError when there is none, when it is older than `MIN_VERSION`, or when what is
-    there does not answer like tshark.
+    Raises TsharkError without a tshark, if it is older than `MIN_VERSION`, or if the program does
+    not answer like tshark.
     """
     path = path or _found()
     said = _answer([path, "--version"], answer_s)
@@ -115,8 +115,8 @@ class Run:
     """One tshark at work: `read` its standard output, then `close`; a context manager.
 
     Args:
-        tshark: Which one.
-        options: What it is asked, from `arguments`.
+        tshark: The program.
+        options: Its options, from `arguments`.
         silence_s: Seconds without a word and without work after which it is given up.
         stdin: A file that it reads as standard input.
 
@@ -258,7 +258,7 @@ def _start(command: list[str], stdin: int) -> subprocess.Popen[bytes]:
 
 
 def _answer(command: list[str], answer_s: float) -> str:
-    """What a short-lived process says, within a time."""
+    """The output of a short-lived process, within a time limit."""
     try:
         done = subprocess.run(
             command,
@@ -281,7 +281,7 @@ def _answer(command: list[str], answer_s: float) -> str:
 
 
 def _outcome(code: int) -> str:
-    """How a process ended that did not end well."""
+    """The exit status of a failed process, as text."""
     if code < 0:
         return f"tshark was ended by signal {-code}"
     return "tshark refused"

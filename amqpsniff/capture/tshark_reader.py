@@ -70,7 +70,7 @@ class _Pipe:
         self.position = 0
 
     def read(self, octets: int) -> bytes:
-        """What is there; waits while nothing is."""
+        """The available bytes; waits for the first."""
         found = self._run.read(octets)
         self.position += len(found)
         return found
@@ -194,7 +194,7 @@ class TsharkCapture:
         )
 
     def _read_secrets(self) -> None:
-        """What a pcapng holds beside packets, which tshark does not write with the segments."""
+        """Read the data of a pcapng besides packets, which tshark does not write with segments."""
         # a format that only tshark reads has none
         with suppress(CaptureError), CaptureFile(self.capture) as file:
             if file.format == "pcapng":

@@ -53,7 +53,7 @@ class Segments:
         self._rest = b""
 
     def feed(self, octets: bytes) -> PacketBatch | None:
-        """The packets of the lines that are whole with these bytes; None when none are."""
+        """The packets of the lines that these bytes complete, or None."""
         *lines, self._rest = (self._rest + octets).split(b"\n")
         if len(self._rest) > MAX_LINE_BYTES:
             self._rest = b""

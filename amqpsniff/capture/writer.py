@@ -52,14 +52,14 @@ class CaptureWriter:
     Args:
         path: `trace.pcapng`; rotated files are `trace_00001_20260131120000.pcapng` and so on.
         name_of: The name of an interface by the number that comes with a packet.
-        application: What the files say they were written by.
-        rotation: When the next file begins.
-        statistics: What the kernel counted since the beginning; None without counts.
+        application: The name of the writing program in the files.
+        rotation: The limits after which the next file begins.
+        statistics: The kernel's counts since the beginning; None without counts.
 
     Attributes:
-        trouble: Why nothing is written any more; None while it is.
+        trouble: Why writing ended; None while it continues.
         packets, octets: Written so far.
-        files: Names of the files that are there, the oldest first.
+        files: Names of the existing files, the oldest first.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class CaptureWriter:
         if file is not None:
             try:
                 file.close()
-            except OSError as error:  # some file systems say only now that they are full
+            except OSError as error:  # some file systems report only now that they are full
                 self.trouble = self.trouble or self._told(error)
 
     def _begin(self) -> None:
@@ -146,7 +146,7 @@ class CaptureWriter:
             self._fail(error)
 
     def _fits(self, rows: PacketBatch) -> int:
-        """How many packets of these the file may still take, at least one into an empty file."""
+        """Number of these packets that fit into the file, at least one into an empty file."""
         most = self._rotation.octets
         if most is None:
             return len(rows)
@@ -186,7 +186,7 @@ class CaptureWriter:
             self._written += len(rows)
 
     def _counts(self) -> bytes:
-        """What the kernel counted while this file was written, as blocks."""
+        """The kernel's counts during the writing of this file, as blocks."""
         now = self._statistics()
         if now is None:
             return b""
@@ -224,7 +224,7 @@ class CaptureWriter:
         return True
 
     def _fail(self, error: OSError) -> None:
-        """No more can be written: keep what is whole."""
+        """Writing failed: keep the complete blocks."""
         self.trouble = self._told(error)
         if self._file is not None:
             with suppress(OSError):  # what a pipe or a device was given stays there
@@ -236,7 +236,7 @@ class CaptureWriter:
 
 
 def _whole_blocks(octets: bytes | memoryview, written: int) -> tuple[int, int]:
-    """Of blocks of which so many bytes were written: those of whole ones, and the packets."""
+    """Bytes and packets of the complete blocks among the written bytes."""
     at = packets = 0
     while at + 8 <= written:
         kind, length = struct.unpack_from("<II", octets, at)
