@@ -235,7 +235,7 @@ def settled_columns(rows: FrameRows | MessageRows, schema: pa.Schema) -> dict[st
 
 
 def waiting_rows(rows: Any) -> pa.BooleanArray:
-    """Which rows may still change."""
+    """Mask of the rows that may still change."""
     bits = bitmaps.of_truths(rows.waiting.storage, rows.rows)
     return _array(pa.bool_(), rows.rows, 0, None, bits)
 
@@ -300,7 +300,7 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of what `plain` gives for batches of this schema."""
+    """The schema of the result of `plain` for batches of this schema."""
     return pa.schema([(field.name, _decoded(field.type)) for field in schema])
 
 
@@ -351,7 +351,7 @@ class Maker:
 
     @property
     def outcomes(self) -> bool:
-        """True if a column is wanted that says what became of a message."""
+        """True if a column with the outcome of a message is requested."""
         return self.table == "messages" and not OUTCOME.isdisjoint(self.schema.names)
 
     @property

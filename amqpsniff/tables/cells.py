@@ -54,7 +54,7 @@ class Cell:
         texts: For PIECES and TRUTHS the texts of the codes or bits, each with the key before it,
             and last the one for null; otherwise the key, and the key with `null`.
         offset: Row n of the batch is at `offset + n` of the buffers.
-        valid: Bitmap of the rows that are not null; None when none is.
+        valid: Bitmap of the rows that are not null; None if none is null.
         longs: 64-bit numbers.
         ints: 32-bit numbers, codes, or offsets into `octets`.
         octets: Text of the rows, or bits.

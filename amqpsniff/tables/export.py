@@ -1,8 +1,8 @@
 """Rows out: NDJSON, CSV, Parquet and Arrow streams, batch by batch.
 
-What is written has the types of the table contract whatever encoding the batches come in. Give the
-batches `encoded` for Parquet and NDJSON, which are quicker for it. Rows of any other schema, as SQL
-gives them, are written as well. Memory is bounded by a batch, in Parquet by a row group.
+The output has the types of the table contract for any encoding of the batches. Parquet and NDJSON
+are quicker with `encoded` batches. Rows of any other schema, such as results of SQL, are written as
+well. Memory is bounded by a batch, in Parquet by a row group.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class ParquetRows:
             self._write_group()
 
     def close(self) -> None:
-        """Write what is left; the sink stays open."""
+        """Write the remaining rows; the sink stays open."""
         if self._rows:
             self._write_group()
         if self._writer is None:
@@ -179,7 +179,7 @@ class ParquetRows:
         self._writer.close()
 
     def _write_group(self) -> None:
-        """Write what is held as a row group, with one dictionary for a column."""
+        """Write the held rows as a row group, with one dictionary for a column."""
         group = pa.Table.from_batches(self._held).unify_dictionaries()
         there = [one.name for one in self._schema if not one.nullable]
         group = pa.Table.from_arrays(group.columns, schema=without_nulls(group.schema, there))

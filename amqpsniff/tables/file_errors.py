@@ -17,8 +17,8 @@ _OFFSET = re.compile(r"at offset (\d+)")
 
 
 def schema() -> Any:
-    """The schema: path, offset of the trouble in the file (or in what it unpacks to) and bytes
-    passed over because of it, both None where they are unknown; kind and detail.
+    """The schema: path, offset of the fault in the file (or in its uncompressed bytes) and bytes
+    skipped because of it, both null if unknown; kind and detail.
     """
     import pyarrow as pa
 
@@ -36,9 +36,9 @@ def schema() -> Any:
 def error_rows(
     files: Iterable[tuple[int | None, Iterable[Finding]]], lost: Iterable[Finding] = ()
 ) -> list[dict[str, Any]]:
-    """A row for each trouble of a file; `lost` are those that were met later.
+    """A row for each fault of a file; `lost` are the faults found later.
 
-    A file is its size in bytes (None if unknown) and what was found in it.
+    A file is its size in bytes (None if unknown) and its findings.
     """
     rows = []
     for size, found in files:
