@@ -330,8 +330,8 @@ class Topology:
         self._learn(row, vhost=arguments.get("virtual_host"))
 
     def _opened_container(self, row: Facts, arguments: Facts) -> None:
-        """The client's open of AMQP 1.0 says its name and its virtual host; the broker's, how it
-        reads that."""
+        """The client's open of AMQP 1.0 has its name and virtual host; the broker's open has the
+        virtual host that it understood."""
         connection = row["connection_id"]
         if row["sender"] != "client":
             said = arguments.get("properties")
