@@ -1,4 +1,4 @@
-"""Figures of the traffic of now: rates, latencies and what is open, by connection and by name.
+"""Current figures of the traffic: rates, latencies and open objects, by connection and by name.
 
 `Figures` counts rows as a `Census` does (it has one), and notes which connections are open. `tick`,
 called about once a second, turns counts into rates over the last `WINDOW` ticks. A null rate,
@@ -54,13 +54,13 @@ class Figures:
     Args:
         top: Connections that the census keeps for the summary.
         channel: Count only this channel; None for all.
-        wanted: Says of (connection id, client, server) whether it counts; None for all.
+        wanted: Called with (connection id, client, server); returns True to count it. None for all.
 
     Attributes:
         connections, exchanges, keys, queues: Rows as of the last tick, the busiest first.
         methods: Frames per second by method.
-        open: How many connections are open.
-        ended: How many ended.
+        open: Number of open connections.
+        ended: Number of ended connections.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Figures:
             self._names.pop(gone, None)
 
     def tick(self, quiet_ns: int = 0) -> None:
-        """Take the figures of now; no packet came for so long."""
+        """Compute the current figures; no packet came for this time."""
         now = time.monotonic()
         self._quiet_ns = quiet_ns
         if now - self._turned >= TURN_SECONDS:

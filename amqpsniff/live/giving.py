@@ -1,8 +1,8 @@
-"""Rows given while the traffic goes on: each once, when nothing about it can change any more.
+"""Rows of a live run: each is returned once, when it is final.
 
-A request's row waits for its reply and a message's for its outcome; all others are given at once,
-so rows come in the order in which they are settled. What is not settled after `settle_ns` is given
-as it is. Batches are made when their rows are; what changes later is put in when they are given.
+A request's row waits for its reply and a message's for its outcome; all others are returned at
+once, so rows come in the order in which they become final. After `settle_ns` a row is returned as
+it is. Batches are made together with their rows; later changes are written when they are returned.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Findings given while the traffic goes on: when they are new, and when they were found again.
+"""Findings of a live run: when they are new, and when they have more cases.
 
-A row of the findings table stands for every time that a thing was found on a channel. It is given
-when it was found first, and again with its new count: not more often than every `AGAIN_SECONDS`,
-and at the end. The last row of a finding is the one that reading a file of the same packets gives;
-where that has none, because what hung went on, its last row has a count of 0.
+A row of the findings table stands for all cases of a finding on a channel. It is returned at its
+first case, and again with its new count: at most every `AGAIN_SECONDS`, and at the end. The last
+row of a finding equals that of a file of the same packets; a withdrawn finding, for example of a
+hang that ended, has a last row with a count of 0.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class News:
         self._later: dict[Key, Finding] = {}
 
     def add(self, findings: Iterable[Finding], now_ns: int) -> list[Finding]:
-        """Take what the log has new; gives what is to be said now."""
+        """Take the new findings of the log; returns the rows to output now."""
         now: list[Finding] = []
         for finding in findings:
             key = finding.key

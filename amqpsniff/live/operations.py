@@ -1,7 +1,7 @@
-"""Operations of frameworks while they happen: counts since the beginning, and rates of now.
+"""Operations of frameworks in a live run: counts since the beginning, and current rates.
 
 The rows are those of the report `operations`, with rates in place of most numbers that need the
-end of the traffic. Messages are counted once it is known what became of them.
+end of the traffic. Messages are counted once their outcome is known.
 """
 
 from __future__ import annotations

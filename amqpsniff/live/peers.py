@@ -1,9 +1,8 @@
-"""An open connection of now as a row, and its channels.
+"""The row of an open connection, and of its channels.
 
-Of a channel that was open before, or of which frames may be missing, only the least is known of
-what is not confirmed or acknowledged, and of how long confirms take; `at_least` names those
-columns. Deliveries that were not acknowledged when the capture began are not counted. What cannot
-be told at all is null.
+For a channel from before the capture, or after a possible loss, the numbers of unconfirmed and
+unacknowledged messages and the confirm times are lower bounds; `at_least` names those columns.
+Deliveries that were unacknowledged when the capture began are not counted. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class Peer:
                 self.said = {name: value, **self.said}
 
     def label(self) -> str | None:
-        """The client's name, else its application, else its consumer; None if it said nothing."""
+        """The client's name, else its application, else its consumer, or None."""
         said = self.said
         return self.login.get("name") or said.get("app_id") or said.get("consumer_tag")
 
@@ -143,7 +142,7 @@ def guessed(channel: Any) -> bool:
 
 
 def least(channel: Any) -> str:
-    """The names of the columns that have what is so at least, or null where nothing is known."""
+    """The names of the columns with lower bounds, or None if nothing is known."""
     names = []
     if channel.delivered and not channel.counts_deliveries():
         names.append("unacked")
@@ -160,7 +159,7 @@ def together(names: Iterable[str]) -> str:
 
 
 def unconfirmed(channel: Any) -> int | None:
-    """Publishes not confirmed, at least; null where nothing says whether any is."""
+    """Lower bound of the unconfirmed publishes; None if unknown."""
     if guessed(channel):
         return int(channel.midstream_confirms.unconfirmed)
     if channel.counts_publishes() or not channel.published:
@@ -169,7 +168,7 @@ def unconfirmed(channel: Any) -> int | None:
 
 
 def unacked(channel: Any) -> int | None:
-    """Deliveries not acknowledged, at least; null where nothing says whether any is.
+    """Lower bound of the unacknowledged deliveries; None if unknown.
 
     Consumers from before are taken to acknowledge if there was any acknowledgement.
     """
@@ -183,7 +182,7 @@ def unacked(channel: Any) -> int | None:
 
 
 def known_sum(numbers: Iterable[int | None]) -> int | None:
-    """The sum of those that are known; null when none of several is."""
+    """The sum of the known values; None if all of several are unknown."""
     listed = list(numbers)
     known = [number for number in listed if number is not None]
     return sum(known) if known or not listed else None
@@ -212,7 +211,7 @@ def _rate(first: tuple[float, ...], last: tuple[float, ...], at: int) -> float:
 
 
 def latency(name: str, delays: Any) -> Row:
-    """The quantiles of late; null when there was nothing to measure."""
+    """The recent quantiles; None without any time."""
     p50, p99 = (None, None) if delays is None else delays.quantiles(0.5, 0.99)
     return {
         f"{name}_p50_ms": None if p50 is None else p50 / 1e6,

@@ -67,7 +67,7 @@ class PacketSource(Protocol):
         """Batches of what is there, and each packet's interface."""
 
     def fileno(self) -> int | None:
-        """What to wait for; None where only looking again helps."""
+        """A descriptor to wait for; None if the source has to be polled."""
 
     def held(self) -> bool:
         """True if packets were seen that cannot be taken yet."""
@@ -79,7 +79,7 @@ class PacketSource(Protocol):
         """Secrets for TLS that were read since the last call, as (type, bytes)."""
 
     def statistics(self) -> InterfaceStatistics | None:
-        """What the kernel counted; None for files and pipes."""
+        """The kernel's counts; None for files and pipes."""
 
     def finish(self) -> None:
         """There will be no more."""
@@ -108,17 +108,17 @@ class Watch:
     """A live run.
 
     Args:
-        source: Where the packets come from.
-        options: How they are decoded.
-        tables: Tables whose rows are given.
-        census: Counts every row on its way, as that of a `Pipeline`; None for none.
-        judge: Whether rules look for findings even when their rows are not given.
-        writer: Where packets are written; None for nowhere.
-        packets: How many packets to take; None for any number.
-        settle_seconds: How long rows wait; None for as long as it takes.
-        columns: Columns that are given, by table; those of links are made where they are named.
-        delivery_times: Counts the times from publishes to their deliveries; null not to.
-        hear: Called with batches of messages, each with the columns `NAMING`; null not to.
+        source: The source of packets.
+        options: Options of decoding.
+        tables: Tables whose rows are returned.
+        census: Counts every row, as in a `Pipeline`; None for none.
+        judge: True if rules look for findings even if their rows are not returned.
+        writer: Writes the packets; None to write none.
+        packets: Number of packets to take; None for any number.
+        settle_seconds: Maximum wait of rows; None for no limit.
+        columns: Columns to return, by table; those of links are made if they are named.
+        delivery_times: Counts the times from publishes to their deliveries; None not to.
+        hear: Called with batches of messages, each with the columns `NAMING`; None not to.
 
     Attributes:
         lock: Held while anything changes that another thread may want to read.
@@ -183,7 +183,7 @@ class Watch:
 
     @property
     def done(self) -> bool:
-        """True if no more packets are to come."""
+        """True if no further packets will be taken."""
         return self.source.ended or self._left == 0 or self._over
 
     def end_in(self, seconds: float) -> None:
@@ -273,7 +273,7 @@ class Watch:
         yield from self._findings(self._news.rest(self.found))
 
     def counted_findings(self) -> Counter[tuple[str, str]]:
-        """How often each thing was found so far, by code and severity."""
+        """Numbers of cases so far, by code and severity."""
         return Counter(
             {(code, KINDS[code].severity): count for code, count in self._news.counts.items()}
         )
