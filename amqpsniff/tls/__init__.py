@@ -1,8 +1,8 @@
-"""TLS between TCP and AMQP: events of conversations in, the same with TLS taken off out.
+"""TLS between TCP and AMQP: events of conversations in, decrypted events out.
 
-`TlsStage.feed` takes the events of reassembly and gives events with the bytes that were encrypted,
-where `Secrets` opens them; of conversations that nothing opens it keeps what their handshake tells.
-`WebSocketStage` behind it takes WebSocket off.
+`TlsStage.feed` takes the events of reassembly and returns events with the decrypted bytes, if
+`Secrets` opens them; for other conversations it keeps the facts of their handshake.
+`WebSocketStage` after it removes WebSocket framing.
 """
 
 from .secrets import Secrets

@@ -29,12 +29,12 @@ KEPT = 64
 
 
 class Certificate(NamedTuple):
-    """The fields of a certificate that are for a person, empty or None where not known.
+    """The readable fields of a certificate, empty or None if unknown.
 
     Attributes:
         names: Host names and addresses it is for, else its common name.
-        issuer: Common name of who issued it.
-        expires: When it ends, as `YYYY-MM-DD`.
+        issuer: Common name of its issuer.
+        expires: Its last day, as `YYYY-MM-DD`.
         modulus: The modulus of its RSA key; None for another kind of key.
     """
 

@@ -138,7 +138,7 @@ class Sink(Protocol):
 
 
 class Alert(NamedTuple):
-    """An alert that ends a conversation: the direction it went, what it says, and its packet."""
+    """An alert that ends a conversation: its direction, its text, and its packet."""
 
     direction: int
     description: str
@@ -161,10 +161,10 @@ class TlsConversation:
 
     Attributes:
         state: `CLEAR`, `ENCRYPTED`, `OPENED` or `SEALED`.
-        why: Why it will not open, in words, when it is `SEALED`.
-        denied: It is no TLS after all.
-        client: The direction of who sent the ClientHello; None when none was captured.
-        octets: Bytes given on, by direction.
+        why: The reason why it cannot be decrypted, as text, if it is `SEALED`.
+        denied: It turned out not to be TLS.
+        client: The direction of the sender of the ClientHello; None if none was captured.
+        octets: Bytes passed on, by direction.
         alerts: Those that report an error.
         damaged: (direction, packet number, ts_ns) of the first record that did not open among
             others that did, or None.
@@ -483,7 +483,7 @@ class TlsConversation:
         return self.handshake.suite.digest if self.handshake.suite is not None else "sha256"
 
     def use(self, way: Direction, secret: bytes) -> None:
-        """Go on with the keys of a traffic secret."""
+        """Continue with the keys of a traffic secret."""
         from .protection import of_traffic_secret
 
         assert self.handshake.suite is not None
@@ -669,7 +669,7 @@ class TlsConversation:
                 way.silence()
 
     def _reason(self) -> str:
-        """Why there are no keys."""
+        """The reason why there are no keys, as text."""
         if self.secrets.needs and self.secrets:
             return self.secrets.needs
         if self.handshake.client is None:

@@ -68,7 +68,7 @@ def master_secret(
 
 
 def digest_bytes(digest: str) -> int:
-    """Length of what a hash gives; 0 for no hash."""
+    """Length of a hash's result; 0 for no hash."""
     return {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48}.get(digest, 0)
 
 

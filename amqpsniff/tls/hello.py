@@ -75,7 +75,7 @@ class Fields:
 
 
 class ClientHello(NamedTuple):
-    """The offers of a client; empty where it does not say."""
+    """The offers of a client; empty if absent."""
 
     random: bytes
     session_id: bytes

@@ -102,8 +102,8 @@ class Secrets:
         max_secrets, max_sessions: How many are kept.
 
     Attributes:
-        revision: Grows with every secret that is learnt.
-        needs: What is missing to use the secrets there are; empty when nothing is.
+        revision: Grows with every new secret.
+        needs: The missing requirement to use the secrets; empty if none is missing.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Secrets:
             self._learn(octets.split(b"\n"))
 
     def refresh(self) -> bool:
-        """Read what the key log has gained; whether a secret was learnt."""
+        """Read the new lines of the key log; True if they had a new secret."""
         before = self.revision
         if self._log is not None:
             for lines in self._log.more():

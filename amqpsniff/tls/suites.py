@@ -185,7 +185,7 @@ SUITES = _suites()
 
 @cache
 def suite_of(number: int) -> Suite:
-    """A suite by number; one that is not known has its number for a name and cannot be opened."""
+    """A suite by number; an unknown one has its number for a name and cannot be decrypted."""
     return SUITES.get(number) or Suite(f"0x{number:04X}")
 
 
