@@ -55,7 +55,7 @@ def _new(report: Row, fail_on: str | None) -> Iterator[str]:
 def _slower(
     before: CaptureProfile, after: CaptureProfile, fail_slower: float | None
 ) -> Iterator[str]:
-    """Latencies that grew by more than so many percent, one line each."""
+    """Latencies that grew by more than a number of percent, one line each."""
     if fail_slower is not None:
         for row in regressions(before, after, fail_slower):
             yield (
@@ -86,7 +86,7 @@ def _side(facts: CaptureProfile) -> Row:
 
 
 def _caveats(before: CaptureProfile, after: CaptureProfile) -> list[str]:
-    """Why a difference may be one of the captures and not of the traffic."""
+    """Reasons why a difference may be one of the captures and not of the traffic."""
     found = []
     for name, facts in (("before", before), ("after", after)):
         if not facts.connections:
@@ -132,7 +132,7 @@ def _products(side: str, before: CaptureProfile, after: CaptureProfile) -> list[
 
 
 def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
-    """How connections and channels ended, with how many; an error code that is new is notable."""
+    """Numbers of connections and channels by kind of end; a new error code is notable."""
     spans = (before.span_ns, after.span_ns)
     rows = []
     for key in dict.fromkeys((*before.closes, *after.closes)):
@@ -229,7 +229,7 @@ def _latency(kind: str, name: str, old: Any, new: Any) -> Row:
 
 
 def _ratio(old: Any, new: Any) -> float | None:
-    """How much larger the 95th percentile is."""
+    """Ratio of the 95th percentiles."""
     values = [None if one is None else one.quantiles(0.95)[0] for one in (old, new)]
     return round(values[1] / values[0], 4) if values[0] and values[1] else None
 

@@ -1,4 +1,4 @@
-"""The difference of two hosts' clocks, told from the traffic between them.
+"""The difference of two hosts' clocks, estimated from the traffic between them.
 
 What leaves one host at t on its clock and comes to the other at u on that one's took u - t: its
 delay, plus how far the second clock is ahead. The other way it is the delay minus that. No delay is
@@ -119,7 +119,7 @@ class ClockDifference:
         self._halfway_ns = (min(upper) - max(lower)) / 2
 
     def ahead_ns(self, here_ns: int) -> int:
-        """How far the broker's clock is ahead at a time of the client's."""
+        """Time by which the broker's clock is ahead, at a time of the client's."""
         return round(self._offset_ns + self._drift * (here_ns - self._origin_ns))
 
     def report(self) -> dict[str, Any]:

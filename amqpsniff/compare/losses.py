@@ -73,7 +73,7 @@ class View(NamedTuple):
 
 
 def shared(sender: View, receiver: View) -> tuple[int, int] | None:
-    """The stream offsets that both captures go through; None where there are none."""
+    """The stream offsets that both captures cover; None without any."""
     one, other = sender.direction.coverage.bounds, receiver.direction.coverage.bounds
     if one is None or other is None:
         return None
@@ -83,7 +83,7 @@ def shared(sender: View, receiver: View) -> tuple[int, int] | None:
 
 
 def losses(sender: View, receiver: View) -> list[Loss]:
-    """What became of the bytes that did not go through once, in the order of the stream."""
+    """Losses and repetitions of bytes between the captures, in the order of the stream."""
     bounds = shared(sender, receiver)
     if bounds is None:
         return []

@@ -73,7 +73,7 @@ class Coverage:
             del self._recent[:RECENT]
 
     def finish(self) -> None:
-        """There are no more segments."""
+        """End of the segments."""
         self._recent = []
 
     def _again(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:

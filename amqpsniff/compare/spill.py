@@ -42,7 +42,7 @@ class Spill:
         return place
 
     def read(self, place: int, count: int) -> array[int]:
-        """So many integers that stand at a place."""
+        """A number of integers at a position."""
         assert self._file is not None
         self._file.seek(place)
         integers = array("q")

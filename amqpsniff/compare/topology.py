@@ -153,7 +153,7 @@ def _known(
 
 
 def _fits(key: Key, other: Key, places: list[int]) -> bool:
-    """True if another key is this one and says more."""
+    """True if another key equals this one and has more fields."""
     return other != key and all(
         mine == yours or (mine is None and at in places)
         for at, (mine, yours) in enumerate(zip(key, other, strict=True))
