@@ -168,7 +168,7 @@ class Amqp10Cleaner:
             fill(octets, at, end)
 
     def _attach(self, way: _Direction, key: int, fields: _Fields) -> None:
-        """Remember what a link leads to."""
+        """Remember the address of a link."""
         if len(way.links) >= MAX_LINKS:
             way.links.pop(key, None)
             return

@@ -73,7 +73,7 @@ def _element(octets: bytes, at: int, end: int) -> tuple[int, int] | None:
 
 
 def _is_der(octets: bytes, at: int, end: int) -> bool:
-    """True if bytes are one element and no more, as in extensions and keys."""
+    """True if bytes are exactly one element, as in extensions and keys."""
     if at >= end or octets[at] not in _WITHIN:
         return False
     element = _element(octets, at, end)

@@ -120,7 +120,7 @@ class DecryptedStreams:
             known.append((number, -1))
 
     def seal(self) -> None:
-        """There are no more events: packets can be written."""
+        """End of events: packets can be written."""
         self.data.seal()
         pieces = self._pieces
         self._order = sorted(range(0, len(pieces), 5), key=pieces.__getitem__)

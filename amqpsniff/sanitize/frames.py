@@ -35,7 +35,7 @@ _BEGIN = b"\x08\0\0\0\0\0"
 
 
 class Cleaner:
-    """Cleans frames as the options say."""
+    """Cleans frames by the options."""
 
     def __init__(self, options: SanitizeOptions) -> None:
         self.options = options

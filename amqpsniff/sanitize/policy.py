@@ -47,12 +47,12 @@ is text wherever text is expected."""
 
 
 def filler(octets: int) -> bytes:
-    """So many bytes of filler."""
+    """Filler of this length."""
     return _BYTE * octets
 
 
 def zeros(octets: int) -> bytes:
-    """So many digits in place of a number that is text."""
+    """Zeros of this length, in place of a number that is text."""
     return b"0" * octets
 
 

@@ -98,7 +98,7 @@ class RecordCleaner:
         yield (*place, claim.offset, claim.header + _safe_payload(claim))
 
     def finish(self) -> Iterator[Span]:
-        """What still waits."""
+        """The records that still wait."""
         for place in list(self._waiting):
             yield from self._give(place)
 

@@ -1,4 +1,4 @@
-"""Reply texts: what a broker says in its own words is kept, what it quotes is not.
+"""Reply texts: a broker's own words are kept, quotes are not.
 
 A text is taken apart into quotes, words and the rest. A word is kept when it is one that RabbitMQ
 uses (measured on RabbitMQ 3.10.8) or a number in a broker's text; what stands between quotation

@@ -77,7 +77,7 @@ class SafeStreams:
         self._file.seek(self._written)
 
     def seal(self) -> None:
-        """No more spans: those that are there can be read."""
+        """End of spans: all of them can be read."""
         self._file.flush()
         if self._written:
             self._bytes = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -30,7 +30,7 @@ Choose = Callable[[bytes], str]
 
 
 class ValueCleaner:
-    """Cleans values as the options say.
+    """Cleans values by the options.
 
     `unseen` are names of headers in the options that no message had so far.
     """
@@ -50,7 +50,7 @@ class ValueCleaner:
         }
 
     def header(self, name: bytes) -> str:
-        """What becomes of the value of a header."""
+        """Action for the value of a header."""
         self.unseen.discard(name)
         if name in self._kept:
             return KEEP
@@ -124,7 +124,7 @@ class ValueCleaner:
             at = self._value(octets, at, end, action, depth)
 
     def inside(self, action: str) -> Choose:
-        """What becomes of values in a table that is itself a value."""
+        """Action for values in a table that is itself a value."""
         if action == NAME:
             return lambda name: _NESTED.get(name, NAME)
         if action == KEEP and self._chosen:
