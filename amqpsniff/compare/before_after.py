@@ -303,7 +303,7 @@ def compared_findings(before: CaptureProfile, after: CaptureProfile) -> list[Row
 
 
 def _join_folded(old: dict[FindingKey, Row], new: dict[FindingKey, Row]) -> None:
-    """Give what is the same but for its first case one key.
+    """Give findings that differ only in the detail of their first case the same key.
 
     A finding that stands for several cases on one connection has the detail of the first one, and
     which is first is chance. Such ones match by code and client, where nothing else does.

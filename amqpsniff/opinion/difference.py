@@ -1,4 +1,4 @@
-"""In what the two do not agree about a frame as both see it."""
+"""Differences between the two readings of a frame that both have."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ARGUMENT, PROPERTY, MALFORMED = "argument", "property", "malformed"
 
 
 class Difference(NamedTuple):
-    """A disagreement: what it is about, and both opinions.
+    """A disagreement: its subject, and both values.
 
-    `name` is that of the argument or property, with the way into a table (`headers.retries[1]`);
-    None for other kinds. `ours` and `theirs` are what each says, None for nothing. `known` is the
-    name of the known disagreement that explains it, None when none does.
+    `name` is that of the argument or property, with the path into a table (`headers.retries[1]`);
+    None for other kinds. `ours` and `theirs` are the two values, None if absent. `known` is the
+    name of the known disagreement that explains it, or None.
     """
 
     packet_number: int

@@ -1,8 +1,8 @@
-"""Known disagreements: where tshark and we differ and it is understood why.
+"""Known disagreements: differences between tshark and us with a known reason.
 
-A row says which differences it explains, what tshark makes of the traffic, and what is right, with
-the reason; the first row that explains a difference names it. All were seen with tshark 4.0.17 on
-captures of the test-suite, which also fails when a row explains nothing any more.
+A row has the differences that it explains, tshark's reading of the traffic, and the right one with
+the reason; the first row that explains a difference names it. All were found with tshark 4.0.17 on
+captures of the test-suite, which also fails if a row explains no difference.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OTHER_NAMES = {"arguments": FILTER}
 class Known(NamedTuple):
     """A known disagreement.
 
-    `traffic` is what it is about, `tshark` what tshark makes of it, `here` what this package makes
-    of it and why; `explains` says whether a difference is one of them.
+    `traffic` describes the traffic, `tshark` tshark's reading, `here` this package's reading and
+    its reason; `explains` returns True for a difference of this kind.
     """
 
     name: str
@@ -429,5 +429,5 @@ KNOWN: tuple[Known, ...] = (
 
 
 def explain(difference: Difference, traffic: Traffic) -> str | None:
-    """The name of the known disagreement that explains a difference; None if there is none."""
+    """The name of the known disagreement that explains a difference, or None."""
     return next((each.name for each in KNOWN if each.explains(difference, traffic)), None)

@@ -1,4 +1,4 @@
-"""The charts of a report, from what was gathered."""
+"""The charts of a report, from its data."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Figures:
         return made
 
     def levels(self) -> list[Spec | None]:
-        """What was outstanding, and open connections."""
+        """Outstanding messages, and open connections."""
         levels = self._data.levels
         depth = {name: levels[name].levels(self._points) for name in ("unacked", "unconfirmed")}
         depth = {name: values for name, values in depth.items() if any(values)}
@@ -121,7 +121,7 @@ class Figures:
         return made
 
     def latencies(self) -> list[Spec | None]:
-        """Quantiles over time of what took how long."""
+        """Quantiles of latencies over time."""
         made: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._data.delays[name]
@@ -140,7 +140,7 @@ class Figures:
         return made
 
     def spreads(self) -> list[Spec | None]:
-        """How often something took how long."""
+        """Distributions of latencies."""
         made: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._data.delays[name]
@@ -203,7 +203,7 @@ class Figures:
         return charts.courses(rounded, title, self._times, unit, clock=self._clock, levels=levels)
 
     def _time(self, time_ns: int) -> float:
-        """A time as the charts have it."""
+        """A time in the form of the charts."""
         if self.utc:
             return (time_ns + self._ahead_ns) / 1e6  # a page has no time zones of its own
         start = self._data.start_ns
@@ -254,7 +254,7 @@ def topology(result: Mapping[str, Any]) -> str:
 
 
 def capture_name(names: list[str]) -> str:
-    """What the captures are called in a title."""
+    """Name of the captures for a title."""
     first = harmless(PurePath(names[0]).name) if names else ""
     return first if len(names) < 2 else f"{first} and {len(names) - 1} more"
 

@@ -38,7 +38,7 @@ PROTOCOL_HEADER_BYTES = 8
 
 
 def protocol_of(octets: bytes) -> ProtocolHeader | None:
-    """The protocol that the four bytes after `AMQP` open; None when they open no known one."""
+    """The protocol of the four bytes after `AMQP`; None if unknown."""
     return _HEADERS.get(bytes(octets))
 
 
@@ -143,5 +143,5 @@ _REPLIES = {row.code: row for row in REPLY_CODES}
 
 
 def reply_code(code: int) -> ReplyCode | None:
-    """The row of a reply code; None when no dialect defines it."""
+    """The row of a reply code; None if no dialect defines it."""
     return _REPLIES.get(code)

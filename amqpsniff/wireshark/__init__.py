@@ -1,1 +1,1 @@
-"""Captures made for Wireshark: a part of one, and one with what was found out as comments."""
+"""Captures made for Wireshark: a part of one, and one with findings and outcomes as comments."""

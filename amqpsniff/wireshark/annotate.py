@@ -1,8 +1,8 @@
-"""A capture with what was found out about its packets, as packet comments.
+"""A capture with the findings and outcomes of its packets as packet comments.
 
-Findings stand at the first packet and the last one that they name. A message says what became of
-it, the packet that decided so says of which messages; a delivery names its publish, a reply its
-request, a synchronous request its reply. Packets keep their numbers.
+Findings are at the first packet and the last one that they name. A message has its outcome, and the
+packet of the outcome names its messages; a delivery names its publish, a reply its request, a
+synchronous request its reply. Packets keep their numbers.
 """
 
 from __future__ import annotations
