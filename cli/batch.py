@@ -164,7 +164,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _explain(said: IO[bytes], code: int) -> int:
-    """Say why the job failed, in its own words or with the end of Spark's; the exit code."""
+    """Print why the job failed, in its own words or with the end of Spark's; the exit code."""
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
     # a Java that is killed may leave an unfinished line, and the message stands behind it

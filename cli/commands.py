@@ -1,4 +1,4 @@
-"""The commands there are, and how one of them is run.
+"""The commands, and the way to run one of them.
 
 A command's module is imported when it is asked for, so that starting costs what the command needs.
 """
@@ -120,7 +120,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_capture(word: str) -> bool:
-    """True for what is no command or option, and names a file, or standard input."""
+    """True if a word is not a command or option, and names a file, or standard input."""
     if word in COMMANDS or (word.startswith("-") and word != "-"):
         return False
     return word == "-" or any(letter in word for letter in "*?[") or Path(word).exists()
@@ -166,7 +166,7 @@ def function_of(command: str) -> Any:
 
 
 def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
-    """How an argument is named; in a usage line, with brackets where it may be left out."""
+    """The name of an argument; in a usage line, with brackets if it is optional."""
     name: str = argument.metavar or argument.name
     return name if argument.required or not usage else f"[{name}]"
 
@@ -242,7 +242,7 @@ def _usage_errors() -> type[Exception]:
 
 
 def _one_line(error: Any, name: str) -> str:
-    """What typer says of a command line that begins with `name`, in words for anybody."""
+    """Typer's message about a command line that begins with `name`, in plain words."""
     text = " ".join(error.format_message().split()).rstrip(".")
     if name == "sql" and "'CAPTURE...'" in text:
         # where there is only one argument typer takes it for SELECT

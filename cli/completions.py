@@ -48,7 +48,7 @@ def codes(incomplete: str) -> list[tuple[str, str]]:
 
 
 def codes_and_subjects(incomplete: str) -> list[tuple[str, str]]:
-    """What `explain` takes: codes of findings, and subjects of the catalogue."""
+    """Arguments of `explain`: codes of findings, and subjects of the catalogue."""
     from amqpsniff.findings import SUBJECTS
 
     return [*words(SUBJECTS)(incomplete), *codes(incomplete)]

@@ -171,7 +171,7 @@ def _word(word: str | None) -> Words:
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio as what it is more or less: `+25 %`, `×12`, `÷12`."""
+    """A ratio as a change: `+25 %`, `×12`, `÷12`."""
     if ratio is None:
         return NONE
     if ratio >= 10:
@@ -294,7 +294,7 @@ def _value(value: Any) -> str:
 
 
 def _before_and_after(key: str) -> tuple[Column, Column]:
-    """How many there were in each capture."""
+    """The number in each capture, as text."""
     return (
         (">before", "before", lambda side: count(side[key])),
         (">after", "after", lambda side: count(side[key])),

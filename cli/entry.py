@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _interrupted() -> bool:
-    """True if there was a signal: what it raised may have become another exception, by DuckDB."""
+    """True if there was a signal: DuckDB may have replaced its exception by another one."""
     from .interrupts import heard
 
     return heard()
@@ -110,7 +110,7 @@ def _buffered(stream: TextIO, *, by_line: bool) -> TextIO:
 
 
 def _failed(error: Exception) -> int:
-    """Say what went wrong in one line; the exit code for it."""
+    """Print the error in one line; the exit code for it."""
     from amqpsniff.errors import AmqpsniffError, CaptureError, OutputError
 
     _drop(sys.stdout)

@@ -73,7 +73,7 @@ def listing(kinds: Sequence[Any]) -> Grid:
 
 
 def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
-    """One code with all that is known of it."""
+    """One code with all texts of the catalogue."""
     heading = Words(kind["code"], "heading").add("  ").add(kind["severity"], kind["severity"])
     yield heading.add(f"  {kind['title']}")
     told = (

@@ -109,7 +109,7 @@ def format_of(wanted: str | None, output: Path | None) -> str:
 
 
 def refused(form: str) -> str:
-    """Why a format is not for a terminal; empty if it is."""
+    """The reason why a format is not for a terminal; empty if it is."""
     if form not in BINARY:
         return ""
     return f"{form} is not for a terminal; give -o FILE, or pipe it into a program"

@@ -34,7 +34,7 @@ def sink(output: Path | None, captures: list[str], refused: str = "") -> Iterato
 
 
 def capture_sink(output: Path, captures: list[str]) -> AbstractContextManager[IO[bytes]]:
-    """A capture to write, as `sink` has it."""
+    """A capture to write, in the same way as `sink`."""
     return sink(output, captures, "a capture is not text for a terminal; give -o FILE, or a pipe")
 
 
@@ -86,7 +86,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_text(text: str) -> None:
-    """Write to standard output what programs read: UTF-8, whatever the locale."""
+    """Write output for programs to standard output: UTF-8 in any locale."""
     standard_output().write(text.encode(errors="backslashreplace"))
 
 

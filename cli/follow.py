@@ -106,7 +106,7 @@ SAID = (
 
 
 class Telling:
-    """Tells a conversation entry by entry."""
+    """Prints a conversation entry by entry."""
 
     def __init__(
         self, output: Output, lines: Lines, conversation: Conversation, body_limit: int

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 
 def describe() -> None:
-    """Print what is compiled, and the versions of Python and of the libraries."""
+    """Print the compiled modules, and the versions of Python and of the libraries."""
     from amqpsniff.installation import compiled_modules, versions
 
     compiled, found = compiled_modules()

@@ -166,7 +166,7 @@ def live(
 def _check_dashboard(
     sources: Sources, rows: Rows, table: str | None, settle: str | None, *, drawn_on: bool
 ) -> None:
-    """Raise UsageError where there can be no dashboard, or none that does what is asked for."""
+    """Raise UsageError if a dashboard is impossible, or cannot do what the options request."""
     if not drawn_on:
         raise UsageError(
             "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
@@ -535,7 +535,7 @@ def _check(sources: Sources, recording: Recording) -> None:
 
 
 def _refuse_followed(written: Path, captures: list[str]) -> None:
-    """Raise UsageError when what is written would be read again, and written again, without end."""
+    """Raise UsageError if the output would be read again, and written again, without end."""
     folder = written.absolute().parent
     for name in captures:
         followed = Path(name) if Path(name).is_dir() else Path(name).parent

@@ -90,7 +90,7 @@ class Reading:
         self.passes = self.capture.passes
 
     def started(self) -> int | None:
-        """When the first packet was captured; None while no packet with a time was read."""
+        """Time of the first packet; None while no packet with a time was read."""
         return self.passes.started()
 
     @property
@@ -233,7 +233,7 @@ class Reading:
 
 
 def judged(code: int, failures: Iterable[str], *, quiet: bool) -> int:
-    """The exit code of a command that ends with `code` if no check failed; says which ones did."""
+    """The exit code of a command that ends with `code` if no check failed; prints failed checks."""
     failed = list(failures)
     for failure in [] if quiet else failed:
         complain(failure)

@@ -1,1 +1,1 @@
-"""The dashboard of `amqpsniff live`: what a terminal shows, and the keys that steer it."""
+"""The dashboard of `amqpsniff live`: the screen, and the keys that control it."""

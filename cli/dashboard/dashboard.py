@@ -104,7 +104,7 @@ class Keyboard:
 
 
 def parse(text: str) -> list[str]:
-    """Keys of the characters that a terminal sent; sequences that are not known are left out."""
+    """Keys of the characters that a terminal sent; unknown sequences are left out."""
     keys: list[str] = []
     at = 0
     while at < len(text):
@@ -183,7 +183,7 @@ class Dashboard:
 
     @property
     def over(self) -> bool:
-        """True if somebody pressed q."""
+        """True if q was pressed."""
         return self.state.over
 
     def step(self) -> None:
@@ -258,5 +258,5 @@ class Dashboard:
 
 
 def _resizable() -> dict[str, str]:
-    """The environment without a size: what a shell has exported stays when the window changes."""
+    """The environment without a size: a shell's exported size does not follow the window."""
     return {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS")}

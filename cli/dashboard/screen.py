@@ -1,4 +1,4 @@
-"""One screen of the dashboard: what stands above, the view, what has room below it, and the keys.
+"""One screen of the dashboard: the header, the view, further panels below it, and the keys.
 
 Everything is made of lines, so that the whole is as high as the terminal and never higher: the view
 is given what the other parts leave.
@@ -148,7 +148,7 @@ def names(picture: Picture, width: int, lines: int) -> list[Text]:
 
 
 def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
-    """How wide each panel is: a third, or what the names of the others leave."""
+    """Width of each panel: a third, or the width that the names of the others leave."""
     widths = [
         max([MIN_CELLS, *(cells(left) + 1 + RATE_CELLS for left, _ in pairs)]) for pairs in shown
     ]
@@ -197,7 +197,7 @@ def finding(row: Row, width: int) -> Iterator[Text]:
 
 
 def counted(picture: Picture) -> list[tuple[str, str]]:
-    """How many findings there are of each severity, the gravest first."""
+    """Number of findings of each severity, the gravest first."""
     parts = []
     for severity in SEVERITIES[::-1]:
         number = picture.severities[severity]

@@ -106,7 +106,7 @@ class State:
 
     @property
     def sort(self) -> str:
-        """The column that is sorted by; empty where there is none to choose."""
+        """The column of the sort order; empty without a choice."""
         return self._sorts[self.sorts.get(self.view, 0)] if self._sorts else ""
 
     @property

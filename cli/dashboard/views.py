@@ -48,7 +48,7 @@ def number(value: int | None) -> str:
 
 
 def known(value: int | None) -> str:
-    """A count; `-` for none, `?` where it is not known."""
+    """A count; `-` for none, `?` if unknown."""
     return UNKNOWN if value is None else number(value)
 
 
@@ -58,7 +58,7 @@ def wait(value: float | None) -> str:
 
 
 def text(value: Any) -> str:
-    """A text from the wire; `?` where it is not known."""
+    """A text from the wire; `?` if unknown."""
     return harmless(str(value)) if value is not None else UNKNOWN
 
 
@@ -121,7 +121,7 @@ class View:
 
 
 def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
-    """A value as it is written; with a mark where it is known to be that much at least."""
+    """A value as text; with a mark if it is a lower bound."""
     written = write(row.get(key))
     marked = key in row.get("at_least", "").split() and written not in (NONE, UNKNOWN)
     return AT_LEAST + written if marked else written

@@ -77,7 +77,7 @@ class Shown:
             self._page = fact["page"]
 
     def finish(self) -> None:
-        """Show what it came to."""
+        """Show the result."""
         self._stop()
         if self._summary is not None and not self._quiet:
             for line in _summed(self._summary, time.monotonic() - self._began):

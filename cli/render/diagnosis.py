@@ -224,7 +224,7 @@ def _packets(row: Row, several: bool) -> str:
 
 
 def _ends(row: Row) -> str:
-    """Which connection it is, or which capture where it is not about one."""
+    """The connection, or the capture for a finding without a connection."""
     if row["connection_id"] is None:
         return harmless(row["capture"] or NONE)
     return harmless(f"{row['client'] or UNKNOWN} → {row['server'] or UNKNOWN}")

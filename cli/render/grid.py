@@ -64,7 +64,7 @@ def short_id(connection_id: str) -> str:
 
 
 def or_unknown(text: str | None) -> str:
-    """A text from the wire; `?` where it is not known or empty."""
+    """A text from the wire; `?` if unknown or empty."""
     return harmless(text or UNKNOWN)
 
 
@@ -133,7 +133,7 @@ class Grid:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self._columns[0])
 
     def fields(self) -> Iterator[list[tuple[str, str]]]:
@@ -157,13 +157,13 @@ class Grid:
                 self._pieced.add(at)
 
     def fits(self, width: int) -> bool:
-        """True if all columns are beside each other at this width, with enough of each to read."""
+        """True if all columns fit side by side at this width, each wide enough to read."""
         widths = self._widths()
         enough = self._comfort(widths, list(range(len(widths)))) <= width
         return enough and self._layout(width)[2] is None
 
     def _widths(self) -> list[int]:
-        """The width of each column; there may be very many rows, of which most say the same."""
+        """The width of each column; there may be very many rows, most of them with equal cells."""
         if self._measured[0] != self.rows:
             widths = [
                 max(cells(heading), _widest(self._texts(at, set(column))))
@@ -248,7 +248,7 @@ class Grid:
         return *self._fitted(width, without=below), below
 
     def left_out(self, width: int) -> Iterator[str]:
-        """Headings of the columns that `lines` leaves out at this width, but for empty ones."""
+        """Headings of the columns that `lines` leaves out at this width, without empty ones."""
         _, shown, below = self._layout(width)
         for at, heading in enumerate(self._headings):
             if at not in (*shown, below) and self._says(at):
@@ -296,7 +296,7 @@ class Grid:
         return widths, shown
 
     def _cut(self, widths: list[int], shown: list[int], width: int) -> None:
-        """Make the widest of what may be cut narrower until all of it fits."""
+        """Make the widest of the columns that may be cut narrower until all fit."""
         continued = [at for at in shown if "~" in self._marks[at]]
         excess = _taken(widths, shown) - sum(widths[at] - MIN_CELLS for at in continued) - width
         able = [at for at in shown if set("*=") & set(self._marks[at])]

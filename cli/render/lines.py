@@ -231,7 +231,7 @@ class Lines:
         return self._line(place, parts, last=last)
 
     def aside(self, place: Any, style: str, text: str) -> Iterator[str]:
-        """What is said of a hole or a finding; `place` as an entry.
+        """Lines about a hole or a finding; `place` as an entry.
 
         One line in a pipe, on a terminal as many as it takes: the end of it matters most.
         """

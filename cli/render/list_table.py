@@ -76,7 +76,7 @@ def _name(name: str | None, product: str | None, version: str | None) -> str:
 
 
 def _began(capture_ns: int | None, start_ns: int | None, before: bool | None) -> str:
-    """When it began, in seconds since the capture did."""
+    """Its begin, in seconds since that of the capture."""
     if before:
         return BEFORE
     if start_ns is None or capture_ns is None:
@@ -114,7 +114,7 @@ def _why(code: int | None, method: str | None, text: str | None) -> str:
 
 
 def ended(by: str | None, code: int | None, text: str | None) -> Words:
-    """How a connection or channel ended: the code of its close and whose it was, or TCP's end."""
+    """The end of a connection or channel: code and sender of its close, or TCP's end."""
     if by is None:
         return Words("open")
     role = "error" if is_error(code, text) else ""
@@ -126,7 +126,7 @@ def ended(by: str | None, code: int | None, text: str | None) -> Words:
 def _detached(
     by: str | None, refused: bool | None, suspended: bool | None, condition: str | None
 ) -> Words:
-    """The end of a link: who detached it first, and if it was refused."""
+    """The end of a link: the side that detached it first, and a refusal."""
     if by is None:
         return Words("open")
     if refused:

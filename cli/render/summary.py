@@ -190,7 +190,7 @@ def _clients(result: Mapping[str, Any]) -> Grid:
 
 
 def _methods(result: Mapping[str, Any], width: int) -> Grid:
-    """Methods and their numbers side by side, read downwards; but for answers to all requests."""
+    """Methods and their numbers side by side, read downwards, without complete sets of answers."""
     numbers = result["methods"]
     pairs = [
         (count(number), harmless(method))
@@ -269,7 +269,7 @@ def _queues_title(result: Mapping[str, Any]) -> str:
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
-    """Queues with the depth that the broker said last, in its answer to a declaration."""
+    """Queues with their last depth, from the broker's answer to a declaration."""
     return table(
         result["queues"]["rows"],
         *_vhosts(result),

@@ -1,4 +1,4 @@
-"""Text on a terminal: measured, cut and folded, and in colours by what it means.
+"""Text on a terminal: measured, cut and folded, and in colours by meaning.
 
 `Words` is what rich's `Text` is there for, without rich: its import takes as long as all else that
 a short command does.
@@ -108,7 +108,7 @@ class Paint:
 
 
 def _codes(definition: str) -> tuple[str, str]:
-    """What a terminal is told before and after a text of this style."""
+    """Control sequences before and after a text of this style."""
     from rich.color import ColorSystem
     from rich.style import Style
 
@@ -153,7 +153,7 @@ class Words:
             begin += len(whole) + 1
 
     def painted(self, paint: Paint, shown: str, at: int = 0) -> str:
-        """What is shown of the text from a place on, in its styles; an ellipsis may end it."""
+        """The visible part of the text from a position on, with styles and maybe an ellipsis."""
         done = ""
         for text, style in self.parts:
             piece = shown[: max(len(text) - at, 0)]
