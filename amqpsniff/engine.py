@@ -370,7 +370,10 @@ class Stream:
         self.packets, self.octets, self.gaps, self.lost_bytes = [0, 0], [0, 0], [0, 0], [0, 0]
         self.first_retransmissions = self.resent = self.unarrived = (None, None)
         self.resent_bytes = (0, 0)
-        self.retransmissions = self.cut_bytes = self.awaited_acks = self.acked = (0, 0)
+        self.retransmissions = self.copies = self.cut_bytes = self.awaited_acks = self.acked = (
+            0,
+            0,
+        )
         self.owed = self.unacknowledged = (False, False)  # the caller gives every byte at once
         self.last_times_ns, self.last_packet_numbers = [NO_TIME, NO_TIME], [0, 0]
         self.impaired = True  # it may be: the counts above tell

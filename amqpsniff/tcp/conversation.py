@@ -229,6 +229,11 @@ class Conversation:
         return self.first.packets, self.second.packets
 
     @property
+    def copies(self) -> tuple[int, int]:
+        """Packets among them that are another one captured once more, by direction."""
+        return self.first.copies, self.second.copies
+
+    @property
     def octets(self) -> tuple[int, int]:
         """Bytes of the stream that were captured, each once, by direction."""
         return self.first.octets, self.second.octets

@@ -344,6 +344,8 @@ class HalfStream:
 
     # counts
     packets: cython.longlong
+    copies: cython.longlong  # packets among them that had been captured already
+    empty_seen: cython.longlong  # identifications of the last three without payload, 16 bits each
     retransmissions: cython.longlong
     gaps: cython.longlong
     lost_bytes: cython.longlong  # those of the gaps
@@ -394,6 +396,7 @@ class HalfStream:
         self.doubted = 0
         self.last_row = -1
         self.packets = self.retransmissions = self.gaps = self.lost_bytes = 0
+        self.copies = self.empty_seen = 0
         self.cut_bytes = 0
         self.last_number = self.last_ns = self.activity = 0
         self.acked_late_ns = self.awaited_acks = 0
@@ -422,6 +425,19 @@ class HalfStream:
         self.last_number = number
         self.last_ns = ts_ns
         self.activity = segment_serial
+        return 0
+
+    def count_empty(self, identification: cython.longlong) -> cython.int:
+        """Count a segment without payload as a copy if it is the same IP packet as one of the last
+        three. `identification`: of its IP packet; without one there is no telling.
+        """
+        seen: cython.longlong = self.empty_seen
+        if identification <= 0:
+            return 0
+        if identification in (seen & 0xFFFF, seen >> 16 & 0xFFFF, seen >> 32):
+            self.copies += 1
+        else:
+            self.empty_seen = (seen & 0xFFFFFFFF) << 16 | identification
         return 0
 
     def start_at(self, seq: cython.longlong) -> cython.int:

@@ -413,6 +413,8 @@ class SlowPath:
         flags: cython.int = segment.flags
         side: cython.int = half.index & 1
         half.count(number, ts_ns, self.segment_serial)
+        if length == 0:
+            half.count_empty(self.history.identification)
         if half.doubted:
             self._resolve_doubt(segment)
         if flags & ACK:
@@ -698,6 +700,7 @@ class SlowPath:
                 self._note_resent(segment)
         elif found & SAME_PACKET:
             self.duplicates += 1
+            half.copies += 1
         if found & OUT_OF_ORDER:
             self.out_of_order += 1
         if found & CONFLICT:

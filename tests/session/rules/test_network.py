@@ -42,6 +42,28 @@ def test_packets_sent_again() -> None:
     assert not told_of(spoken(PUBLISHES).packets, "tcp-retransmissions")
 
 
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_copies_of_packets_are_no_packets_of_their_own(times: int) -> None:
+    """Those without payload neither, which the client sends between the publishes here."""
+    talk = Talk(step_ns=MS).hands()
+    for packet in Script(PUBLISHES).packets:
+        side = 0 if packet.sender == "client" else 1
+        at = talk.sent[side]
+        talk.put(side, packet.octets)
+        for _ in range(9):
+            talk.put(side)
+        if len(talk.packets) > 400:
+            talk.wait(300 * MS)
+            talk.put(side, packet.octets, at=at)
+    numbered = [
+        packet._replace(octets=packet.octets[:4] + number.to_bytes(2, "big") + packet.octets[6:])
+        for number, packet in enumerate(talk.packets, 1)
+    ]
+    seen = [packet for packet in numbered for _ in range(times)]
+    (row,) = told_of(seen, "tcp-retransmissions")
+    assert row["detail"] == "19 of 571 packets of the client (3.3 %) were sent again"
+
+
 def test_packets_that_were_lost_before_the_capture() -> None:
     """Of what is sent again only the second copy is seen, a round trip after what follows it."""
     packets = spoken(PUBLISHES).packets
