@@ -32,6 +32,7 @@ class Plan:
         on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
         on_silence: Called with each `amqpsniff.session.owing.Silence`, where rules are asked.
         on_connection_end: Called with each `amqpsniff.decode.state.Connection` that is over.
+        doubled: Connections that the capture shows twice are counted.
         message_arguments: Where arguments of methods are read, those of methods that come with
             every message are too.
     """
@@ -52,6 +53,7 @@ class Plan:
     on_stream: Callable[[Any], None] | None = None
     on_silence: Callable[[Any], None] | None = None
     on_connection_end: Callable[[Any], None] | None = None
+    doubled: bool = False
     message_arguments: bool = True
 
     @property
@@ -73,7 +75,7 @@ class Plan:
     @property
     def handshakes(self) -> bool:
         """True if what the peers said of themselves is read beside `connections` and rules."""
-        return self.census is not None or self.links
+        return self.census is not None or self.links or self.doubled
 
     @property
     def peers(self) -> bool:

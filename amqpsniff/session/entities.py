@@ -819,7 +819,7 @@ class Session(Closeable):
     channel slots that were used since frames of a side were lost, a list a side; None while none
     were; `lost_at`: behind which packets that was last, a list of (packet number, ts_ns, how many
     until then) a side. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest
-    pause. `steps`: time and packet of each step of the handshake, where rules are asked, `NULL`
+    pause. `steps`: time and packet of each step of the handshake, where it is read, `NULL`
     where none was seen. `owed`: who owed what at its end, a sentence; None where that is not known.
     `routes`: its messages by route, where rules are asked; `traced_…` and `untraced_…`: those with
     the context of a trace, and without. `bulky`: the last delivery that may have held up others, as

@@ -13,7 +13,7 @@ from cython.cimports.amqpsniff.session.rules.occasions import UNOPENED
 
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_flags import HANDSHAKE
+from amqpsniff.session.method_flags import HANDSHAKE, OF_CLIENT
 from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.session.rules.access import report_refused_login
 from amqpsniff.session.rules.context import Rule, requires, where
@@ -32,8 +32,6 @@ from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
 _PLACES = {name: 2 * place for place, name in enumerate(HANDSHAKE)}
-
-OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
 SLOW_STEP_NS = SECOND_NS
 """Time beyond the quickest step of the same side from which on a step is slow. A broker takes

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import amqpsniff
+from tests.cli.running import run, write_capture
 from tests.conftest import CAPTURES
 from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
 from tests.session.rules.damage import packets_in
@@ -171,6 +175,23 @@ def test_both_sides_of_a_proxy_with_two_addresses() -> None:
             "192.168.25.1:5680"
         ),
     ]
+
+
+@pytest.mark.parametrize(("late", "number"), [((0, 0), 2), ((30 * MS, 0), 0)])
+def test_answers_say_what_is_counted_twice(
+    late: tuple[int, int], number: int, tmp_path: Path
+) -> None:
+    path = write_capture(tmp_path / "sides.pcap", _at_two_addresses(*late))
+    capture = amqpsniff.open(path)
+    assert capture.summary()["quality"]["doubled_connections"] == number
+    assert capture.diagnose().quality["doubled_connections"] == number
+    assert capture.topology()["doubled_connections"] == number
+    assert capture.topology(to=1)["doubled_connections"] == number
+    said = f"{number} connections captured twice, on both sides of a proxy or NAT"
+    assert (said in run("summary", path).out) == (number > 0)
+    assert (f"\n{said}: all numbers count them twice\n" in run("topology", path).out) == (
+        number > 0
+    )
 
 
 @pytest.mark.parametrize("late", [(MS // 2, MS // 2), (30 * MS, 0)])
