@@ -366,7 +366,8 @@ class Stream:
         self.ended = self.ended_by = None  # of TCP's end nothing is known
         self.ended_ns, self.ended_packet_number = -1, 0
         self.reset_by_stranger, self.unreachable = False, -1
-        self.over_ns = self.reset_ns = self.round_trip_ns = -1
+        self.over_ns = self.reset_ns = self.round_trip_ns = self.connecting_ns = -1
+        self.syn_ns, self.syns_again, self.answers_again = NO_TIME, 0, 0
         self.packets, self.octets, self.gaps, self.lost_bytes = [0, 0], [0, 0], [0, 0], [0, 0]
         self.first_retransmissions = self.resent = self.unarrived = (None, None)
         self.resent_bytes = (0, 0)
