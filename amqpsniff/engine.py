@@ -366,11 +366,15 @@ class Stream:
         self.ended = self.ended_by = None  # the end of the TCP connection is unknown
         self.ended_ns, self.ended_packet_number = -1, 0
         self.reset_by_stranger, self.unreachable = False, -1
-        self.over_ns = self.reset_ns = self.round_trip_ns = -1
+        self.over_ns = self.reset_ns = self.round_trip_ns = self.connecting_ns = -1
+        self.syn_ns, self.syns_again, self.answers_again = NO_TIME, 0, 0
         self.packets, self.octets, self.gaps, self.lost_bytes = [0, 0], [0, 0], [0, 0], [0, 0]
         self.first_retransmissions = self.resent = self.unarrived = (None, None)
         self.resent_bytes = (0, 0)
-        self.retransmissions = self.cut_bytes = self.awaited_acks = self.acked = (0, 0)
+        self.retransmissions = self.copies = self.cut_bytes = self.awaited_acks = self.acked = (
+            0,
+            0,
+        )
         self.owed = self.unacknowledged = (False, False)  # the caller gives every byte at once
         self.last_times_ns, self.last_packet_numbers = [NO_TIME, NO_TIME], [0, 0]
         self.impaired = True  # it may be: the counts above tell

@@ -123,6 +123,7 @@ class Passes:
         on_connection_end: Callable[[Any], None] | None = None,
         on_stream: Callable[[Any], None] | None = None,
         on_silence: Callable[[Any], None] | None = None,
+        doubled: bool = False,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
@@ -130,8 +131,8 @@ class Passes:
         counts on the way, and `outcomes` and `replies` are there afterwards. With
         a `share` only its conversations are followed. `options` are those of this pass; None for
         those of the capture. `on_connection_end` is called with each connection that is over,
-        `on_stream` with the bytes that are decoded, `on_silence` with each silence, see
-        `amqpsniff.plan.Plan`.
+        `on_stream` with the bytes that are decoded, `on_silence` with each silence, and `doubled`
+        connections are counted, see `amqpsniff.plan.Plan`.
         """
         from amqpsniff.tables.batches import Maker
 
@@ -143,6 +144,7 @@ class Passes:
             "on_connection_end": on_connection_end,
             "on_stream": on_stream,
             "on_silence": on_silence,
+            "doubled": doubled,
         }
         return self._pass(makers, census, share, options, **more)
 

@@ -61,6 +61,8 @@ class Totals:
         set_back_ns: By how much the clock of the capturing host was set back between them.
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
+        doubled: Those of them that the capture shows behind another of it: on both sides of a proxy
+            or of address translation; 0 where logins are not read.
         one_sided: Those with only one direction captured.
         foreign: TCP conversations that ended and were not AMQP.
         unconnected: Attempts to connect that were refused or not answered.
@@ -83,6 +85,7 @@ class Totals:
     set_back_ns: int = 0
     connections: int = 0
     midstream: int = 0
+    doubled: int = 0
     one_sided: int = 0
     foreign: int = 0
     unconnected: int = 0
@@ -345,6 +348,7 @@ class Pipeline:
         self._account_tls(encrypted)
         self.tracker.follow(*rows, peers, losses, captures, ended, self._account)
         self.totals.unmeasured = self.tracker.unmeasured
+        self.totals.doubled = self.tracker.doubled.count
         bounds = self.tracker.settler.bounds
         if bounds is not None and bounds.facts()[0]:
             self.totals.confirm_bounds = bounds

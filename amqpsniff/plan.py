@@ -32,6 +32,7 @@ class Plan:
         on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
         on_silence: Called with each `amqpsniff.session.owing.Silence`, if findings are enabled.
         on_connection_end: Called with each `amqpsniff.decode.state.Connection` that ended.
+        doubled: Connections that the capture shows twice are counted.
         message_arguments: Arguments are also read of the methods that come with every message.
     """
 
@@ -51,6 +52,7 @@ class Plan:
     on_stream: Callable[[Any], None] | None = None
     on_silence: Callable[[Any], None] | None = None
     on_connection_end: Callable[[Any], None] | None = None
+    doubled: bool = False
     message_arguments: bool = True
 
     @property
@@ -72,7 +74,7 @@ class Plan:
     @property
     def handshakes(self) -> bool:
         """True if handshake arguments are read besides `connections` and rules."""
-        return self.census is not None or self.links
+        return self.census is not None or self.links or self.doubled
 
     @property
     def peers(self) -> bool:

@@ -449,15 +449,19 @@ class Capture:
         >>> [row["queue"] for row in topology["queues"] if row["delivered"] > 10]
         ['orders.eu']
         """
-        from amqpsniff.analysis.topology import COLUMNS, Topology, topology
+        from amqpsniff.analysis.topology import COLUMNS, Topology
 
         chosen = counted(part, limit)
+        made = Topology()
         if chosen.chooses():
-            return topology(self.passes.selected(chosen, columns=COLUMNS), limit, self.names)
-        made = Topology()  # without Arrow, see `diagnose`
-        plan = Plan(tuple(COLUMNS), COLUMNS, message_arguments=False, outcomes=False)
-        self.passes.read(plan, made.add_rows, made.add_records)
-        made.count_rows()
+            for table, batch in self.passes.selected(chosen, columns=COLUMNS, doubled=True):
+                made.add(table, batch)
+        else:  # without Arrow, see `diagnose`
+            columns = tuple(COLUMNS), COLUMNS
+            plan = Plan(*columns, message_arguments=False, outcomes=False, doubled=True)
+            self.passes.read(plan, made.add_rows, made.add_records)
+            made.count_rows()
+        made.doubled = self.passes.totals.doubled
         return made.result(limit, self.names)
 
     def trace(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from amqpsniff.analysis.graph import WRITERS
-from amqpsniff.units import UNKNOWN, count, octets
+from amqpsniff.units import UNKNOWN, count, octets, plural
 from amqpsniff.wire_text import harmless, named
 
 from .files import write_text
@@ -76,6 +76,9 @@ def sections(result: Mapping[str, Any]) -> Iterator[Grid | Words]:
             yield Words(title if first else f"\n{title}", "heading")
             yield table(rows, *vhosts, *columns)
             first = False
+    if number := result["doubled_connections"]:
+        twice = f"{plural(number, 'connection')} captured twice, on both sides of a proxy or NAT"
+        yield Words(f"\n{twice}: all numbers count them twice", "warning")
     if result["forgotten"]:
         yield Words("\nnames that are rarely used were forgotten: there were too many", "warning")
 

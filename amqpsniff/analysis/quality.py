@@ -34,6 +34,7 @@ ENDED_EARLY = {
 
 _QUALITY = (
     ("midstream_connections", "{} began before it", "connection"),
+    ("doubled_connections", "{} captured twice, on both sides of a proxy or NAT", "connection"),
     ("one_sided_connections", "one direction of {} is missing", "connection"),
     ("lost_bytes", "{gaps} with {lost_bytes} lost", "gap"),
     ("unreadable_tls", "{} could not be read", "TLS conversation"),
@@ -53,6 +54,7 @@ def quality(totals: Totals) -> dict[str, Any]:
         "gaps": totals.gaps,
         "lost_bytes": totals.lost_bytes,
         "midstream_connections": totals.midstream,
+        "doubled_connections": totals.doubled,
         "one_sided_connections": totals.one_sided,
         "foreign_conversations": totals.foreign,
         "unreadable_tls": totals.sealed,

@@ -131,6 +131,8 @@ class TopologyResult(TypedDict):
         exchange_count, queue_count, binding_count, route_count, publisher_count, consumer_count:
             Rows of each section, whatever `top` is.
         forgotten: True if there were too many names, so that rare ones are missing.
+        doubled_connections: Connections that were captured on both sides of a proxy or of address
+            translation: all numbers count them twice.
     """
 
     captures: list[str]
@@ -147,6 +149,7 @@ class TopologyResult(TypedDict):
     publisher_count: int
     consumer_count: int
     forgotten: bool
+    doubled_connections: int
 
 
 def topology(
@@ -169,7 +172,10 @@ def topology(
 
 
 class Topology:
-    """Learns the topology from batches of frames and messages, added as they come."""
+    """Learns the topology from batches of frames and messages, added as they come.
+
+    `doubled` is for the result, and known to who reads the captures.
+    """
 
     def __init__(self, limits: TopologyLimits | None = None) -> None:
         self.limits = limits or TopologyLimits()
@@ -182,6 +188,7 @@ class Topology:
         self.routes = TopCounts()
         self.received = TopCounts()
         self.forgotten = False
+        self.doubled = 0
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
         self._hosts: dict[str, Any] = {}
@@ -497,6 +504,7 @@ class Topology:
             **{name: [*map(row, names[:top])] for name, (names, row) in sections.items()},
             **counts,
             "forgotten": forgotten or self.received.forgotten,
+            "doubled_connections": self.doubled,
         }
         return cast(TopologyResult, result)
 

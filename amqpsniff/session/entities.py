@@ -814,12 +814,12 @@ class Session(Closeable):
     were lost, a list a side; None before a loss. `lost_at`: the last losses of each side, a list of
     (packet number, ts_ns, number of losses so far). `last_…_ns`: time of the last frame of a side,
     `silence_…_ns`: its longest pause. `owed`: each side's debts at its end, a sentence; None if
-    unknown. With findings: `frames`: number of frames; `opening_…_ns`: the longest pause until the
-    connection was open, -1 before; `steps`: time and packet of each step of the handshake, `NULL`
-    for a step that was not captured; `routes`: its messages by route; `traced_…`, `untraced_…`:
-    number of messages with and without a trace context; `bulky`: the last delivery that may have
-    delayed others, as (channel, end of it or of the deliveries after it, end of its effect, size,
-    took_ns), or None.
+    unknown. `steps`: time and packet of each step of the handshake, where it is read, `NULL` for a
+    step that was not captured. With findings: `frames`: number of frames; `opening_…_ns`: the
+    longest pause until the connection was open, -1 before; `routes`: its messages by route;
+    `traced_…`, `untraced_…`: number of messages with and without a trace context; `bulky`: the last
+    delivery that may have delayed others, as (channel, end of it or of the deliveries after it, end
+    of its effect, size, took_ns), or None.
     """
 
     connection: Any

@@ -45,6 +45,9 @@ HANDSHAKE = (
 )
 """The methods that open a connection, in their order."""
 
+OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
+"""Those of them that a client sends."""
+
 STEPS = bytes(HANDSHAKE.index(name) + 1 if name in HANDSHAKE else 0 for name in NAMES)
 """Place of each in it, from 1; 0 for other methods."""
 

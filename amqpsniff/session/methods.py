@@ -43,6 +43,7 @@ _CONNECTION_AFTER = cython.declare(bytes, CONNECTION.after)
 _CONNECTION_CLOSING = cython.declare(bytes, CONNECTION.closing)
 _CHANNEL_AFTER = cython.declare(bytes, CHANNEL.after)
 _CLOSES = cython.declare(bytes, method_flags.CLOSES)
+_STEPS = cython.declare(bytes, method_flags.STEPS)
 _CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
 # on which something comes although its beginning was not seen
 _PROVED = cython.declare(cython.int, CHANNEL.code("open"))
@@ -449,7 +450,11 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 
 
 def learn(tracker: Any, session: Session, frame: MethodFrame, request: Request | None) -> None:
-    """Keep the arguments of a handshake method, as JSON."""
+    """Keep the arguments of a handshake method, as JSON, its time and its packet."""
+    place: cython.int = 2 * _STEPS[frame.method] - 2
+    if session.steps[place + 1] == NULL:
+        session.steps[place] = frame.ts_ns
+        session.steps[place + 1] = frame.number
     if frame.name not in session.handshake:
         arguments = tracker.remember(frame.name, frame.arguments_json or b"", frame.whole)
         session.take_handshake(frame.name, arguments)
@@ -460,6 +465,7 @@ def _open_connection(
 ) -> None:
     """Heartbeats begin: the client's silence before does not count, nor the broker's until this."""
     learn(tracker, session, frame, request)
+    tracker.doubled.opened(session)
     session.opening_client_ns = session.silence_client_ns
     session.opening_server_ns = session.silence_server_ns
     if frame.ts_ns != NULL and session.last_server_ns > 0:

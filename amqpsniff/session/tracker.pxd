@@ -4,6 +4,7 @@ from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
+from amqpsniff.session.both_sides cimport DoubledConnections
 from amqpsniff.session.entities cimport Channel, ChannelSlot, Consumer, PendingMessage, Session
 from amqpsniff.session.event_log cimport EventLog
 from amqpsniff.session.link_recorder cimport LinkRecorder
@@ -45,6 +46,7 @@ cdef class Tracker:
     cdef public list captures
     cdef public list peers
     cdef public Emitter emitter
+    cdef public DoubledConnections doubled
     cdef public Amqp10Tracker amqp10
     cdef public MessageLog message_log
     cdef public LinkRecorder link_recorder

@@ -31,6 +31,7 @@ from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.amqp10 import Amqp10Tracker
+from cython.cimports.amqpsniff.session.both_sides import DoubledConnections
 from cython.cimports.amqpsniff.session.codes import (
     ACKED,
     AUTOMATIC,
@@ -179,6 +180,7 @@ class Tracker:
     captures: list[Any]
     peers: list[Any]
     emitter: Emitter
+    doubled: DoubledConnections
     amqp10: Amqp10Tracker
     message_log: MessageLog
     link_recorder: LinkRecorder
@@ -210,6 +212,7 @@ class Tracker:
         tables = frozenset(plan.tables)
         self.log = log if "findings" in tables else None
         self.shared = {}
+        self.doubled = DoubledConnections()
         self.emitter = None if self.log is None else Emitter(self)
         self.names = method_flags.NAMES
         self.link_recorder = None

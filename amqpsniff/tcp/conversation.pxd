@@ -26,6 +26,9 @@ cdef class Conversation:
     cdef public long long first_packet_number
     cdef public long long start_ns
     cdef public long long serial
+    cdef public long long syn_ns
+    cdef public int syns_again
+    cdef public int answers_again
     cdef public long long round_trip_ns
     cdef public long long unreachable
     cdef public object ended

@@ -93,7 +93,10 @@ class Conversation:
     first_packet_number: cython.longlong
     start_ns: cython.longlong
     serial: cython.longlong  # unique: number of its first packet, and index of its capture
-    round_trip_ns: cython.longlong  # SYN to acknowledgement of its answer; -1 if unknown
+    syn_ns: cython.longlong  # time of the last SYN before it was answered, as far as captured
+    syns_again: cython.int  # how often the SYN was sent again
+    answers_again: cython.int  # how often the answer to it was
+    round_trip_ns: cython.longlong  # last SYN to acknowledgement of its answer; -1 if unknown
     unreachable: cython.longlong  # the code of the first ICMP packet about the SYN, -1 without one
 
     # end
@@ -117,7 +120,8 @@ class Conversation:
         self.first_isn = -1
         self.incarnation = 0
         self.first_packet_number = 0
-        self.start_ns = 0
+        self.start_ns = self.syn_ns = 0
+        self.syns_again = self.answers_again = 0
         self.over_ns = self.ended_ns = self.reset_ns = -1
         self.ended_number = 0
         self.ended = None
@@ -229,14 +233,26 @@ class Conversation:
         return self.first.packets, self.second.packets
 
     @property
+    def copies(self) -> tuple[int, int]:
+        """Packets among them that are another one captured once more, by direction."""
+        return self.first.copies, self.second.copies
+
+    @property
     def octets(self) -> tuple[int, int]:
         """Bytes of the stream that were captured, each once, by direction."""
         return self.first.octets, self.second.octets
 
     @property
     def retransmissions(self) -> tuple[int, int]:
-        """Segments whose bytes had come before, by direction; not copies of one packet."""
+        """Segments whose bytes had come before, and SYNs, by direction; no copies of packets."""
         return self.first.retransmissions, self.second.retransmissions
+
+    @property
+    def connecting_ns(self) -> int:
+        """Time from the first SYN to the acknowledgement of its answer; -1 if unknown."""
+        if self.round_trip_ns < 0:
+            return -1
+        return self.syn_ns - self.start_ns + self.round_trip_ns
 
     @property
     def first_retransmissions(self) -> tuple[Any, Any]:

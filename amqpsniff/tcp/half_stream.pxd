@@ -54,6 +54,7 @@ cdef class HalfStream:
     cdef public signed char open
     cdef public signed char slow
     cdef public signed char doubted
+    cdef public signed char syn_captured
     cdef public long long isn
     cdef public long long next_seq
     cdef public long long next_offset
@@ -73,6 +74,8 @@ cdef class HalfStream:
     cdef public long long acked_late_ns
     cdef public long long awaited_acks
     cdef public long long packets
+    cdef public long long copies
+    cdef public long long empty_seen
     cdef public long long retransmissions
     cdef public long long gaps
     cdef public long long lost_bytes
@@ -97,6 +100,7 @@ cdef class HalfStream:
     cdef public signed char probed
     cdef public object zero_windows
     cdef int count(self, long long number, long long ts_ns, long long segment_serial) except? -1
+    cdef bint count_empty(self, long long identification) except? -1
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1
     cdef bint possible(self, long long seq) except? -1

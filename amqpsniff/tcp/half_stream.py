@@ -319,6 +319,7 @@ class HalfStream:
     doubted: cython.schar  # a segment that may end the conversation is in doubt, see `doubt`
 
     # position in the stream
+    syn_captured: cython.schar  # a SYN of it was captured
     isn: cython.longlong  # initial sequence number, -1 while unknown
     next_seq: cython.longlong  # number of the byte at `next_offset`, -1 while unknown
     next_offset: cython.longlong  # all bytes before it were handed on
@@ -344,6 +345,8 @@ class HalfStream:
 
     # counts
     packets: cython.longlong
+    copies: cython.longlong  # packets among them that had been captured already
+    empty_seen: cython.longlong  # identifications of the last three without payload, 16 bits each
     retransmissions: cython.longlong
     gaps: cython.longlong
     lost_bytes: cython.longlong  # those of the gaps
@@ -389,11 +392,12 @@ class HalfStream:
         self.slow = 1
         self.isn = self.next_seq = self.fin_offset = -1
         self.next_offset = self.acked = self.sent = self.sent_ns = 0
-        self.ack_seen = self.fin_acked = 0
+        self.ack_seen = self.fin_acked = self.syn_captured = 0
         self.ack_seq = 0
         self.doubted = 0
         self.last_row = -1
         self.packets = self.retransmissions = self.gaps = self.lost_bytes = 0
+        self.copies = self.empty_seen = 0
         self.cut_bytes = 0
         self.last_number = self.last_ns = self.activity = 0
         self.acked_late_ns = self.awaited_acks = 0
@@ -423,6 +427,20 @@ class HalfStream:
         self.last_ns = ts_ns
         self.activity = segment_serial
         return 0
+
+    def count_empty(self, identification: cython.longlong) -> cython.bint:
+        """Count a segment without payload as a copy if it is the same IP packet as one of the last
+        three; gives whether it is. `identification`: of its IP packet; without one there is no
+        telling.
+        """
+        seen: cython.longlong = self.empty_seen
+        if identification <= 0:
+            return False
+        if identification in (seen & 0xFFFF, seen >> 16 & 0xFFFF, seen >> 32):
+            self.copies += 1
+            return True
+        self.empty_seen = (seen & 0xFFFFFFFF) << 16 | identification
+        return False
 
     def start_at(self, seq: cython.longlong) -> cython.int:
         """The byte numbered `seq` is the first one: offset 0."""

@@ -59,7 +59,7 @@ def open_conversation(
     conversation = Conversation(HalfStream(pool, slot * 2), HalfStream(pool, slot * 2 + 1))
     conversation.take_ends(segment.rows, segment.at, answer)
     conversation.first_packet_number = segment.number & NUMBER_MASK
-    conversation.start_ns = segment.ts_ns
+    conversation.start_ns = conversation.syn_ns = segment.ts_ns
     conversation.key = table.key(segment.rows, segment.at)
     if flags & SYN:
         conversation.first_isn = segment.seq

@@ -382,8 +382,10 @@ class Reassembler:
                                 if ts_ns - half.acked_late_ns <= PROMPT_NS:
                                     half.awaited_acks += 1
                                 half.acked_late_ns = 0
-                        elif MIN_DELAY_NS <= ts_ns - other.last_ns <= MAX_DELAY_NS:
-                            other.acked_late_ns = ts_ns
+                        else:
+                            half.count_empty(history.identification)
+                            if MIN_DELAY_NS <= ts_ns - other.last_ns <= MAX_DELAY_NS:
+                                other.acked_late_ns = ts_ns
                         continue
             first = self.writer.count
             slow_path.handle_segment(octets, index, rows, at, number, ts_ns)

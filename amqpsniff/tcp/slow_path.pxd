@@ -55,6 +55,7 @@ cdef class SlowPath:
     cdef int _handle(self, FollowedSegment segment, int index) except? -1
     cdef int _classify_doubtful(self, FollowedSegment segment) except? -1
     cdef int _take_possible(self, FollowedSegment segment) except? -1
+    cdef int _count_syn_again(self, FollowedSegment segment, long long before_ns) except? -1
     cdef bint _waits_for_handshake(self, FollowedSegment segment) except? -1
     cdef int _start_doubt(self, FollowedSegment segment) except? -1
     cdef int _take_reset(self, FollowedSegment segment) except? -1

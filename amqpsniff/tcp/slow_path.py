@@ -77,6 +77,8 @@ if TYPE_CHECKING:
 MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
 """Bytes that a RST may show to be missing: some devices reset with any number, a real one is
 within a window of the last byte that was captured."""
+SOON_NS = cython.declare(cython.longlong, 200_000_000)
+"""Time within which no SYN is sent again: TCP waits for a second (RFC 6298 §2.1)."""
 _ROW = array("q", [0]) * SEGMENT_FIELDS
 
 
@@ -411,16 +413,23 @@ class SlowPath:
         ts_ns: cython.longlong = segment.ts_ns
         flags: cython.int = segment.flags
         side: cython.int = half.index & 1
+        before_ns: cython.longlong = half.last_ns
         half.count(number, ts_ns, self.segment_serial)
+        if length == 0:
+            copy: cython.bint = half.count_empty(self.history.identification)
+            if flags & SYN and half.syn_captured and not copy:
+                self._count_syn_again(segment, before_ns)
+        if flags & SYN:
+            half.syn_captured = 1
         if half.doubted:
             self._resolve_doubt(segment)
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
                 other.start_at(segment.ack)  # the answer to the SYN was not captured
-            start_ns: cython.longlong = conversation.start_ns
-            timed: cython.bint = conversation.syn_seen and start_ns >= 0
+            syn_ns: cython.longlong = conversation.syn_ns
+            timed: cython.bint = conversation.syn_seen and syn_ns >= 0
             if timed and conversation.round_trip_ns < 0 and side == 0:
-                conversation.round_trip_ns = ts_ns - start_ns if ts_ns > start_ns else 0
+                conversation.round_trip_ns = ts_ns - syn_ns if ts_ns > syn_ns else 0
             other.acknowledge(segment.ack)
         if self._waits_for_handshake(segment):
             return 0
@@ -440,6 +449,30 @@ class SlowPath:
             out_of_order.release(half, other, number, ts_ns, segment.seen)
         self._settle(half, other, ts_ns)
         return self._close_if_finished(conversation, half, other, number, ts_ns)
+
+    def _count_syn_again(self, segment: FollowedSegment, before_ns: cython.longlong) -> cython.int:
+        """A SYN, or the answer to one, was sent again, the last one at `before_ns`. Behind the
+        first bytes it may be a copy, and so may it be if it comes soon without an identification.
+        """
+        half: HalfStream = segment.half
+        conversation: Conversation = segment.conversation
+        soon: cython.bint = segment.ts_ns <= later(before_ns, SOON_NS)
+        if half.next_offset + segment.other.next_offset > 0:
+            return 0
+        if self.history.identification <= 0 and soon:
+            half.copies += 1
+            return 0
+        self.retransmissions += 1
+        half.retransmissions += 1
+        if half.first_retransmission is None:
+            half.first_retransmission = segment.number & NUMBER_MASK, segment.ts_ns
+        if half.index & 1:
+            conversation.answers_again += 1
+        else:
+            conversation.syns_again += 1
+            if conversation.round_trip_ns < 0:
+                conversation.syn_ns = segment.ts_ns
+        return 0
 
     def _waits_for_handshake(self, segment: FollowedSegment) -> cython.bint:
         """True if a segment came before the handshake, and waits for it, or is dropped."""
@@ -697,6 +730,7 @@ class SlowPath:
                 self._note_resent(segment)
         elif found & SAME_PACKET:
             self.duplicates += 1
+            half.copies += 1
         if found & OUT_OF_ORDER:
             self.out_of_order += 1
         if found & CONFLICT:

@@ -7,6 +7,9 @@ others and are left out, fragments follow one another. Behind a hole that is lar
 under way a segment is taken for the next boundary if a plausible frame begins it. Compressed
 messages (RFC 7692) are not unpacked: one byte may stand for a thousand.
 
+Where the snap length, or a hole, took the end of a request or an answer, the client's first frame
+tells: the protocol header in it comes behind both.
+
 One that was joined later is known by a side's first frame, if there is a whole frame of AMQP in it.
 
 Stream offsets count unwrapped bytes.
@@ -33,7 +36,9 @@ MAX_FRAME_BYTES = 1 << 28
 
 _REQUEST = re.compile(rb"GET [^\r\n]+ HTTP/1\.1\r\n")
 _ANSWER = re.compile(rb"HTTP/1\.1 101[ \r]")
+_STATUS = b"HTTP/1.1 101"
 _END = b"\r\n\r\n"
+_AMQP = b"AMQP"
 _UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*websocket", re.IGNORECASE)
 _SUBPROTOCOL = re.compile(
     rb"\r\nsec-websocket-protocol:(?:[^\r\n]*[ ,\t])?amqp(?:wsb10)?[ ,\t\r]", re.IGNORECASE
@@ -144,6 +149,10 @@ class Way:
             self._left, self._kept, self._in_head = 0, b"", False
             self._miss(missing - known, number, ts_ns)
 
+    def pass_head(self) -> None:
+        """The head is over, and its end was not captured: a frame begins what comes next."""
+        self._in_head, self.lost = False, True
+
     def _miss(self, count: int, number: int, ts_ns: int) -> None:
         self.sink.miss(self.index, count, self.offset, number, ts_ns)
         self.offset += count
@@ -191,26 +200,46 @@ class WebSocketFlow:
         self.ways = tuple(Way(sink, index, index == client, joined) for index in (0, 1))
         self.undecided: list[tuple[tuple[int, ...], bytes | None]] | None = None if joined else []
         self._heads = [b"", b""]
+        self._cut = [False, False]
 
     def decide(self, event: tuple[int, ...], octets: bytes | None) -> bool | None:
         """Take another event; true if it is WebSocket, false if not, None while that is open."""
         assert self.undecided is not None
         self.undecided.append((event, octets))
         side = event[1] & 1
-        if octets is None or len(self.undecided) > MAX_EVENTS:
+        if len(self.undecided) > MAX_EVENTS:
             return False
-        self._heads[side] += octets
+        if octets is None:
+            self._cut[side] = True
+        elif any(self._cut) and side == self.client and _payload(octets)[:4] == _AMQP:
+            self._pass_heads()
+            return True
+        else:
+            self._heads[side] += octets
         request, answer = self._heads[self.client], self._heads[1 - self.client]
         end, answered = request.find(_END), answer.find(_END)
+        if max(len(request), len(answer)) > MAX_HEAD_BYTES and min(end, answered) < 0:
+            return False
+        if any(self._cut):
+            return None if answer[: len(_STATUS)] == _STATUS[: len(answer)] else False
         if end < 0:
-            return False if len(request) > MAX_HEAD_BYTES else None
+            return None
         if not is_upgrade(request[: end + 2]):
             return False
         if answered >= 0:
             return _ANSWER.match(answer) is not None
         if answer:
-            return False if len(answer) > MAX_HEAD_BYTES else None
+            return None
         return True if len(request) > end + len(_END) else None  # only one side was captured
+
+    def _pass_heads(self) -> None:
+        """Leave out the events of heads that were cut: the last one is the first frame."""
+        assert self.undecided is not None
+        *before, last = self.undecided
+        self.undecided = [one for one in before if not self._cut[one[0][1] & 1]] + [last]
+        for way, cut in zip(self.ways, self._cut, strict=True):
+            if cut:
+                way.pass_head()
 
 
 def is_upgrade(head: bytes) -> bool:
@@ -221,20 +250,24 @@ def is_upgrade(head: bytes) -> bool:
 
 def is_joined(octets: bytes) -> bool:
     """True if a binary frame begins so, with a whole frame of AMQP in it."""
-    head = _announced(octets)
-    if head is None or octets[:1] != BINARY:
-        return False
-    masked = octets[1] & 0x80
-    at = 2 + {126: 2, 127: 8}.get(octets[1] & 0x7F, 0)
-    mask, payload = (octets[at : at + 4], octets[at + 4 :]) if masked else (b"", octets[at:])
-    payload = payload[:head]
-    if mask:
-        payload = _unmasked(payload, mask)
+    payload = _payload(octets)
     size = int.from_bytes(payload[3:7], "big")
     if payload[:1] in _FRAME_TYPES and payload[7 + size : 8 + size] == b"\xce":
         return True
     size = int.from_bytes(payload[:4], "big")
     return 8 <= size <= len(payload) and payload[4] == 2 and payload[5] < 2  # of AMQP 1.0
+
+
+def _payload(octets: bytes) -> bytes:
+    """What the binary frame carries that these bytes begin with, as far as it is there."""
+    head = _announced(octets)
+    if head is None or octets[:1] != BINARY:
+        return b""
+    masked = octets[1] & 0x80
+    at = 2 + {126: 2, 127: 8}.get(octets[1] & 0x7F, 0)
+    mask, payload = (octets[at : at + 4], octets[at + 4 :]) if masked else (b"", octets[at:])
+    payload = payload[:head]
+    return _unmasked(payload, mask) if mask else payload
 
 
 BINARY = b"\x82"

@@ -6,12 +6,14 @@ lie; a message brings its content and the packet that decided its outcome. A con
 is always whole: without its handshake nothing of it can be read.
 
 Rows say where a frame lies in its half-stream, so a further reading finds the packets of these
-bytes. The last reading copies.
+bytes. A segment that came in IP fragments is of the packet that completed it, so where there are
+any, one more reading finds the packets of the others. The last reading copies.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -129,7 +131,7 @@ def cut(
     """Write the packets of a part of a capture as pcapng to a binary file.
 
     Gives what was done so far, the same object, now and then and at the end. The input is read
-    three times or four. Raises UsageError for a capture that can be read only once, for an unknown
+    two to five times. Raises UsageError for a capture that can be read only once, for an unknown
     code, and for an option that makes no sense.
 
     Args:
@@ -148,6 +150,8 @@ def cut(
     done = Cut(connections=chosen.connection_count)
     yield done
     span = chosen.span(capture)
+    if capture.totals.counters["fragments"]:
+        _find_fragments(capture, chosen, span)
     conversations = _Conversations(chosen.starts)
     with capture.packets() as packets:
         copier = PacketCopier(packets, sink)
@@ -156,12 +160,7 @@ def cut(
             copier.begin(batch)
             of_rows = conversations.of(batch)
             for row in range(batch.begin, batch.end):
-                connection = of_rows.get(row)
-                place = (batch.capture, batch.number[row])
-                if place in chosen.numbers or (
-                    connection in chosen.connections
-                    and (connection in chosen.always or _within(batch, row, span))
-                ):
+                if chosen.wants(batch, row, of_rows.get(row), span):
                     copier.write(batch, row)
             done.read += len(batch)
             done.packets, done.written_bytes = copier.packets, copier.octets
@@ -170,6 +169,51 @@ def cut(
     done.written_bytes = copier.octets
     yield done
 
+
+def _find_fragments(capture: Any, chosen: _Chosen, span: Span) -> None:
+    """Choose the fragments of chosen segments too."""
+    joined = _JoinedFragments()
+    conversations = _Conversations(chosen.starts, joined)
+    with capture.packets() as packets:
+        for batch in packets:
+            for row in range(batch.begin, batch.end):
+                joined.at = batch.number[row]
+                joined.numbers = ()
+                of_rows = conversations.of(batch, row)
+                if joined.numbers and chosen.wants(batch, row, of_rows.get(row), span):
+                    for number in joined.numbers:
+                        chosen.numbers.add(batch.capture, number)
+
+
+class _JoinedFragments:
+    """`Fragments` that tell in which packets those of a datagram were.
+
+    Attributes:
+        at: The number of the packet that is read.
+        numbers: Those of all fragments before it, once it completes their datagram.
+    """
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.numbers: tuple[int, ...] = ()
+        self._fragments = Fragments(Limits())
+        self._waiting: OrderedDict[Any, tuple[int, ...]] = OrderedDict()
+
+    def add(self, key: Any, *fragment: Any) -> Any:
+        """Take one fragment, as `Fragments.add` does."""
+        numbers = (*self._waiting.pop(key, ()), *self.numbers, self.at)
+        whole = self._fragments.add(key, *fragment)
+        if whole is None:
+            self._waiting[key] = numbers[-_MAX_PIECES:]
+            self.numbers = ()
+            while len(self._waiting) > _MAX_PACKETS:
+                self._waiting.popitem(last=False)
+        else:
+            self.numbers = numbers
+        return whole
+
+
+_MAX_PIECES, _MAX_PACKETS = Limits().fragments_per_packet, Limits().fragmented_packets
 
 Span = tuple["int | None", "int | None", "tuple[int, int] | None"]
 """First nanosecond, the first that is not wanted any more, first and last packet number."""
@@ -231,6 +275,13 @@ class _Chosen:
             self.connections |= self.always
         if self._touched - self.always:
             self._find_packets(capture)
+
+    def wants(self, batch: PacketBatch, row: int, connection: str | None, span: Span) -> bool:
+        """True if a packet of a connection, null for that of none, is written."""
+        return (batch.capture, batch.number[row]) in self.numbers or (
+            connection in self.connections
+            and (connection in self.always or _within(batch, row, span))
+        )
 
     def span(self, capture: Any) -> Span:
         """The times and numbers between which packets of connections are written."""
@@ -345,16 +396,19 @@ class _Chosen:
 class _Conversations:
     """Tells which connection the packets of a batch belong to."""
 
-    def __init__(self, starts: dict[Conversation, list[tuple[int, str]]]) -> None:
+    def __init__(
+        self, starts: dict[Conversation, list[tuple[int, str]]], fragments: Any = None
+    ) -> None:
         self._starts = starts
-        self._parser = HeaderParser(None, Fragments(Limits()))
+        self._parser = HeaderParser(None, fragments or Fragments(Limits()))
         self._known: dict[tuple[int, ...], list[tuple[int, str]]] = {}
 
-    def of(self, batch: PacketBatch) -> dict[int, str]:
-        """The id of the connection by row; rows of others are left out."""
+    def of(self, batch: PacketBatch, row: int | None = None) -> dict[int, str]:
+        """The id of the connection by row, of all or of one; rows of others are left out."""
         found: dict[int, str] = {}
         extra: list[bytes] = []
-        count = self._parser.parse(batch, batch.begin, batch.end, extra)
+        begin, end = (batch.begin, batch.end) if row is None else (row, row + 1)
+        count = self._parser.parse(batch, begin, end, extra)
         rows: Any = self._parser.segments() if count else ()
         for at in range(0, count * SEGMENT_FIELDS, SEGMENT_FIELDS):
             key = tuple(rows[at + A_HIGH : at + PORTS + 1])

@@ -196,3 +196,14 @@ def test_fin_waits_for_bytes_before_it() -> None:
     result = alike_in_any_batches(talk.packets)
     assert result.stream(0) == [b"onetwo"]
     assert result.events[-1].number == 8
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_a_handshake_in_any_order_was_sent_once(order: tuple[int, ...]) -> None:
+    talk = Talk().hands()
+    talk.client(b"first")
+    packets = talk.packets[:]
+    result = run([packets[place] for place in order])
+    assert result.counters["retransmissions"] == 0
+    again = run([packets[0], packets[0]._replace(ts_ns=packets[0].ts_ns + 10**9), *packets[1:]])
+    assert again.counters["retransmissions"] == 1

@@ -196,3 +196,32 @@ def test_one_that_was_joined_later(tmp_path: Path) -> None:
         talk.client(frame(beat, mask=MASK))
         talk.server(frame(beat))
     assert [row[2] for row in frames(tmp_path, talk)] == ["heartbeat"] * 7
+
+
+@pytest.mark.parametrize("snap", [*range(43, 60), 100, 150, 190])
+def test_heads_that_a_snap_length_cut(tmp_path: Path, snap: int) -> None:
+    """The client's first frame shows what it is; without it a request cut short is no error."""
+    talk = Talk(ports=(40000, 80)).hands()
+    talk.client(REQUEST)
+    talk.server(ANSWER)
+    talk.client(frame(HEADER, mask=MASK))
+    talk.server(frame(HEADER) + frame(amqp10.frame("open", container_id="broker")))
+    talk.client(frame(OPEN, mask=MASK))
+    talk.packets[:] = [packet.cut(snap) for packet in talk.packets]
+    found = [row[1:] for row in frames(tmp_path, talk)]
+    if snap >= 40 + len(frame(HEADER, mask=MASK)):
+        assert found[:2] == [("client", "protocol-header"), ("server", "protocol-header")]
+    codes = {one.code for one in amqpsniff.open(tmp_path / "talk.pcap").findings()}
+    assert not codes & {"not-amqp", "server-not-amqp", "frame-malformed", "tcp-gap"}
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 403 Forbidden\r\n\r\n", HEADER])
+def test_a_request_that_was_cut_and_refused(tmp_path: Path, answer: bytes) -> None:
+    talk = Talk(ports=(40000, 80)).hands()
+    talk.client(REQUEST)
+    talk.packets[-1] = talk.packets[-1].cut(90)
+    talk.server(answer)
+    talk.client(frame(HEADER, mask=MASK))
+    assert ("client", "protocol-header") not in [row[1:] for row in frames(tmp_path, talk)]
+    codes = {one.code for one in amqpsniff.open(tmp_path / "talk.pcap").findings()}
+    assert ("not-amqp" in codes) == (answer == HEADER)

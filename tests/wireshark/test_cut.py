@@ -14,8 +14,9 @@ import amqpsniff
 from amqpsniff.capture import open_capture
 from amqpsniff.errors import UsageError
 from tests.capture import build
-from tests.cli.running import process, run
+from tests.cli.running import process, run, write_capture
 from tests.conftest import SAMPLES
+from tests.tcp.wire import Packet
 
 PIKA = SAMPLES / "pika_mix.pcap"
 
@@ -156,6 +157,40 @@ def test_interfaces_and_comments_stay(order: str, tmp_path: Path) -> None:
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert done.stdout.splitlines()[5] == "6\teth7\tlook at"
+
+
+def in_fragments(path: Path, made: Path) -> Path:
+    """The capture again, in IP fragments of 64 bytes of payload, those of a packet backwards."""
+    rows = [
+        Packet(piece, ts_ns, link_type=1)
+        for ts_ns, octets in packets(path)
+        for piece in reversed(fragments_of(octets))
+    ]
+    return write_capture(made, rows)
+
+
+def fragments_of(octets: bytes) -> list[bytes]:
+    """The fragments of an Ethernet frame with IPv4."""
+    header, payload = octets[14:34], octets[34:]
+    pieces = []
+    for at in range(0, len(payload), 64):
+        piece = payload[at : at + 64]
+        more = at + 64 < len(payload)
+        field = more << 13 | at // 8
+        sizes = struct.pack(">H2sH", 20 + len(piece), header[4:6], field)
+        pieces.append(octets[:14] + header[:2] + sizes + header[8:] + piece)
+    return pieces
+
+
+@pytest.mark.parametrize("filters", [{"connection": ":43706"}, {"message_id": "m13"}])
+def test_ip_fragments_come_together(filters: dict[str, str], tmp_path: Path) -> None:
+    """All packets of a chosen segment are written, and none of others."""
+    source = in_fragments(PIKA, tmp_path / "whole.pcap")
+    part, fragments = tmp_path / "part.pcapng", tmp_path / "fragments.pcapng"
+    amqpsniff.open(PIKA).cut(part, **filters)
+    amqpsniff.open(source).cut(fragments, **filters)
+    wanted = [piece for _, octets in packets(part) for piece in reversed(fragments_of(octets))]
+    assert [octets for _, octets in packets(fragments)] == wanted
 
 
 def test_several_captures(tmp_path: Path) -> None:

@@ -139,10 +139,12 @@ HANDSHAKE = (
     Kind("handshake-slow", "warning", "high",
          "Opening a connection took long, or was given up",
          "A step between connecting and open-ok took a second longer than the fastest of the same "
-         "side. Or the broker ended TCP without open-ok at its handshake timeout (10 s).",
-         "The detail says which step took the time. Login: the backend that checks passwords "
-         "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only once "
-         "that is mended.",
+         "side. Or TCP took a second to connect, because a SYN or its answer was sent again. Or "
+         "the broker ended TCP without open-ok at its handshake timeout (10 s).",
+         "The detail says which step took the time. TCP: the network loses packets, or the "
+         "broker's queue of new connections is full (tcp_listen_options.backlog). Login: the "
+         "backend that checks passwords (LDAP, HTTP, OAuth). Tuning: the client was busy. Raise "
+         "handshake_timeout only once that is mended.",
          "On a slow path every step takes a round trip of its own."),
     Kind("connection-start-delayed", "warning", "high",
          "The broker's first method came late",

@@ -21,7 +21,7 @@ from amqpsniff.session.rules.links import (
     reason_of,
 )
 from amqpsniff.session.rules.occasions import SILENCES
-from amqpsniff.session.rules.opening import HANDSHAKE_GIVEN_UP_NS
+from amqpsniff.session.rules.opening import HANDSHAKE_GIVEN_UP_NS, connecting_text
 from amqpsniff.session.rules.peers import began_ns, client_of, end_ns, ender, handshake
 from amqpsniff.session.rules.shared_state import report_once
 from amqpsniff.units import duration
@@ -59,7 +59,8 @@ def opened(context: RuleContext) -> None:
     context.memory["opened"] = True
     took = context.ts_ns - began
     if took >= SLOW_NS and context.certain:
-        context.report("handshake-slow", f"{duration(took)} until both sides had opened")
+        words = (f"{duration(took)} until both sides had opened", connecting_text(context))
+        context.report("handshake-slow", ", ".join(filter(None, words)))
 
 
 def login_offered(context: RuleContext) -> None:

@@ -82,7 +82,6 @@ _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
 _ARGUMENTS = cython.declare(cython.int, PASSIVE | EXTENDED | NESTED | EXCLUSIVE)
-_STEPS = cython.declare(bytes, method_flags.STEPS)
 
 MAX_TRACE_FORMATS = 8
 """Sets of conventions of tracing that are remembered of a connection: a program has one or two."""
@@ -223,8 +222,6 @@ class Emitter:
         """Ask the rules of a method, and those of a reply."""
         context: RuleContext = None
         rules: tuple[Any, ...] = self.of_methods[frame.method]
-        if channel is None and _STEPS[frame.method]:
-            _note_step(session, 2 * _STEPS[frame.method] - 2, frame)
         if rules:
             context = self._context(
                 session, channel, frame.number, frame.ts_ns, frame, request, None
@@ -694,14 +691,4 @@ def _note_silence(
     if silence >= QUIET_NS:
         place = frames.packet_number.values[row], frames.ts_ns.values[row]
         session.memory[SILENCES[side]] = place
-    return 0
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _note_step(session: Session, place: cython.int, frame: MethodFrame) -> cython.int:
-    """Remember when a step of the handshake was, and where."""
-    if session.steps[place + 1] == NULL:
-        session.steps[place] = frame.ts_ns
-        session.steps[place + 1] = frame.number
     return 0

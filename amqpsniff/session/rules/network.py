@@ -64,7 +64,8 @@ def _retransmissions(context: RuleContext) -> None:
     for direction in (0, 1):
         if blocked and direction == connection.client_direction:
             continue  # what is sent again to a broker that does not read was not lost
-        again, all_of = conversation.retransmissions[direction], conversation.packets[direction]
+        again = conversation.retransmissions[direction]
+        all_of = conversation.packets[direction] - conversation.copies[direction]
         if again >= MIN_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:
             side = "client" if direction == connection.client_direction else "broker"
             share = f"{100 * again / all_of:.1f} %" if all_of else "all"

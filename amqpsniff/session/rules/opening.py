@@ -8,16 +8,17 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.occasions import UNOPENED
 
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_flags import HANDSHAKE
+from amqpsniff.session.method_flags import HANDSHAKE, OF_CLIENT
 from amqpsniff.session.method_frame import ALIKE, read
 from amqpsniff.session.rules.access import report_refused_login
 from amqpsniff.session.rules.context import Rule, requires, where
-from amqpsniff.session.rules.format import in_packet
+from amqpsniff.session.rules.format import in_packet, number_of
 from amqpsniff.session.rules.peers import (
     Client,
     began_ns,
@@ -32,8 +33,6 @@ from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
 _PLACES = {name: 2 * place for place, name in enumerate(HANDSHAKE)}
-
-OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
 SLOW_STEP_NS = SECOND_NS
 """Time beyond the quickest step of the same side from which on a step is slow. A broker takes
@@ -99,11 +98,25 @@ def _opened(context: RuleContext) -> None:
         detail = f"connection.start came {duration(late_ns)} after the client's protocol header"
         context.report("connection-start-delayed", detail)
     worst = max(extra, key=extra.__getitem__)
-    if extra[worst] < SLOW_STEP_NS:
-        return
     whose = "the client's" if worst in OF_CLIENT else "the broker's"
-    waited = f"{duration(spent[worst])} of it for {whose} {worst}"
-    context.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {waited}")
+    waits = [f"{duration(spent[worst])} of it for {whose} {worst}"] * (extra[worst] >= SLOW_STEP_NS)
+    waits += filter(None, [connecting_text(context)])
+    if waits:
+        said = " and ".join(waits)
+        context.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {said}")
+
+
+def connecting_text(context: RuleContext) -> str:
+    """How long TCP took to connect, where it had to send SYNs again; empty if that was not long."""
+    connection: Connection = context.session.connection
+    conversation = connection.conversation
+    asked, answered = conversation.syns_again, conversation.answers_again
+    if not asked + answered or conversation.connecting_ns < SLOW_STEP_NS:
+        return ""
+    again = number_of(asked, "SYN") if asked else number_of(answered, "answer") + " to the SYN"
+    was = "was" if (asked or answered) == 1 else "were"
+    took = duration(conversation.connecting_ns)
+    return f"{took} of it until TCP was connected: {again} {was} sent again"
 
 
 def _durations(context: RuleContext) -> list[int] | None:

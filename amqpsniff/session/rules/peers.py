@@ -15,7 +15,7 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_frame import ALIKE, read
+from amqpsniff.session.method_frame import ALIKE, MAX_READ_BYTES, read
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
 MAX_CLIENTS = 1_024
@@ -64,8 +64,8 @@ class Client:
         self.server_host = host_of(self.server)
         self.on_network = not encrypted and _is_between_hosts(self.host, self.server_host)
         self.verdicts = self.churn = self.short = None
-        properties = table_of(read(self.start_ok), "client_properties")
-        self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
+        short = self.start_ok is not None and len(self.start_ok) <= MAX_READ_BYTES
+        self.texts = (_texts_alike if short else _texts)(self.start_ok)
 
     def text(self, name: str) -> str | None:
         """A text of its properties; None if it is missing, empty or not a text."""
@@ -80,6 +80,15 @@ class Client:
     def application(self) -> str:
         """The name that it gives itself: its connection's, else its product; may be empty."""
         return self.texts[_NAME] or self.texts[_PRODUCT] or ""
+
+
+def _texts(start_ok: bytes | None) -> tuple[str | None, ...]:
+    """The texts of a client's properties."""
+    properties = table_of(read(start_ok), "client_properties")
+    return tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
+
+
+_texts_alike = lru_cache(ALIKE)(_texts)
 
 
 @cython.ccall

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import amqpsniff
+from tests.cli.running import run, write_capture
 from tests.conftest import CAPTURES
 from tests.encoder import HEARTBEAT_FRAME, PROTOCOL_HEADERS
 from tests.session.rules.damage import packets_in
@@ -40,6 +44,28 @@ def test_packets_sent_again() -> None:
     assert row["detail"] == "12 of 69 packets of the client (17.4 %) were sent again"
     assert not told_of(spoken(PUBLISHES, again=9).packets, "tcp-retransmissions")
     assert not told_of(spoken(PUBLISHES).packets, "tcp-retransmissions")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_copies_of_packets_are_no_packets_of_their_own(times: int) -> None:
+    """Those without payload neither, which the client sends between the publishes here."""
+    talk = Talk(step_ns=MS).hands()
+    for packet in Script(PUBLISHES).packets:
+        side = 0 if packet.sender == "client" else 1
+        at = talk.sent[side]
+        talk.put(side, packet.octets)
+        for _ in range(9):
+            talk.put(side)
+        if len(talk.packets) > 400:
+            talk.wait(300 * MS)
+            talk.put(side, packet.octets, at=at)
+    numbered = [
+        packet._replace(octets=packet.octets[:4] + number.to_bytes(2, "big") + packet.octets[6:])
+        for number, packet in enumerate(talk.packets, 1)
+    ]
+    seen = [packet for packet in numbered for _ in range(times)]
+    (row,) = told_of(seen, "tcp-retransmissions")
+    assert row["detail"] == "19 of 571 packets of the client (3.3 %) were sent again"
 
 
 def test_packets_that_were_lost_before_the_capture() -> None:
@@ -149,6 +175,23 @@ def test_both_sides_of_a_proxy_with_two_addresses() -> None:
             "192.168.25.1:5680"
         ),
     ]
+
+
+@pytest.mark.parametrize(("late", "number"), [((0, 0), 2), ((30 * MS, 0), 0)])
+def test_answers_say_what_is_counted_twice(
+    late: tuple[int, int], number: int, tmp_path: Path
+) -> None:
+    path = write_capture(tmp_path / "sides.pcap", _at_two_addresses(*late))
+    capture = amqpsniff.open(path)
+    assert capture.summary()["quality"]["doubled_connections"] == number
+    assert capture.diagnose().quality["doubled_connections"] == number
+    assert capture.topology()["doubled_connections"] == number
+    assert capture.topology(to=1)["doubled_connections"] == number
+    said = f"{number} connections captured twice, on both sides of a proxy or NAT"
+    assert (said in run("summary", path).out) == (number > 0)
+    assert (f"\n{said}: all numbers count them twice\n" in run("topology", path).out) == (
+        number > 0
+    )
 
 
 @pytest.mark.parametrize("late", [(MS // 2, MS // 2), (30 * MS, 0)])

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import pytest
 
+import amqpsniff
 from amqpsniff.findings import KINDS
-from tests.conftest import SAMPLES
+from tests.conftest import CAPTURES, SAMPLES
 from tests.findings.cases import packets_of
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, several, told, told_of
+from tests.session.script import Script
+from tests.tcp.wire import ACK, SYN, Packet, Talk
 
 START = "hello\nS: connection.start version_minor=9 mechanisms=PLAIN\n"
 LOGIN = START + "C: connection.start-ok mechanism=PLAIN response='\\0joe\\0secret'\n"
@@ -30,6 +33,58 @@ def test_a_login_that_takes_long() -> None:
 def test_a_long_way_is_no_slow_handshake(ms: int) -> None:
     text = (OPEN + "S: connection.open-ok").replace("S:", f"@+{ms}ms S:")
     assert not told(text, "handshake-slow")
+
+
+def test_syns_that_the_network_lost() -> None:
+    path = CAPTURES / "cases" / "syn_lost.pcap.gz"
+    rows = [row for row in of_capture(path) if row["code"] == "handshake-slow"]
+    assert [row["detail"].split(": ") for row in rows] == [
+        [f"{took} until connection.open-ok, {tcp} of it until TCP was connected", again]
+        for took, tcp, again in (
+            ("1.02 s", "1.01 s", "1 SYN was sent again"),
+            ("5.11 s", "5.11 s", "5 SYNs were sent again"),
+        )
+    ]
+    assert amqpsniff.open(path).summary()["quality"]["retransmissions"] == 6
+
+
+def _connected(*hands: tuple[int, int, int], identified: bool = True) -> list[Packet]:
+    """A login behind SYNs and their answers: who sends one, how many ms later, and in which IP
+    packet of the sender.
+    """
+    talk = Talk(step_ns=1000)
+    for side, wait_ms, number in hands:
+        talk.wait(wait_ms * 1_000_000)
+        packet = talk.put(side, flags=SYN | ACK if side else SYN)
+        octets = packet.octets
+        named = number.to_bytes(2, "big") if identified else b"\0\0"
+        octets = octets[:4] + named + octets[6:]
+        talk.packets[-1] = packet._replace(octets=octets)
+    talk.client()
+    for packet in Script(OPEN + "S: connection.open-ok").packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    return talk.packets
+
+
+@pytest.mark.parametrize(("hands", "detail"), [
+    ([(0, 0, 1), (1, 0, 1)], ""),
+    ([(0, 0, 1), (0, 999, 2), (1, 0, 1)], ""),
+    ([(0, 0, 1), (0, 1000, 1), (1, 0, 1)], ""),  # a copy
+    ([(0, 0, 1), (1, 1500, 1)], ""),  # a long way
+    ([(0, 0, 1), (0, 0, 1), (0, 1000, 2), (0, 0, 2), (1, 0, 1)], "1 SYN was sent again"),
+    ([(0, 0, 1), (0, 1000, 2), (0, 2000, 3), (1, 0, 1)], "2 SYNs were sent again"),
+    ([(0, 0, 1), (1, 0, 1), (1, 1000, 2)], "1 answer to the SYN was sent again"),
+])  # fmt: skip
+def test_how_often_syns_were_sent(hands: list[tuple[int, int, int]], detail: str) -> None:
+    rows = told_of(_connected(*hands), "handshake-slow")
+    assert [row["detail"].partition("connected: ")[2] for row in rows] == [detail] * bool(detail)
+
+
+@pytest.mark.parametrize(("wait_ms", "number"), [(199, 0), (1000, 1)])
+def test_syns_without_identification(wait_ms: int, number: int) -> None:
+    """Those that are near in time are copies."""
+    packets = _connected((0, 0, 1), (0, wait_ms, 2), (1, 1000 - wait_ms, 1), identified=False)
+    assert len(told_of(packets, "handshake-slow")) == number
 
 
 def test_a_broker_that_gives_up() -> None:
