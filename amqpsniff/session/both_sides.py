@@ -16,6 +16,7 @@ import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.tcp.conversation import Conversation
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE, OF_CLIENT
@@ -44,25 +45,24 @@ MAX_COUNTED = 10_000
 
 _PASSED_ON = cython.declare(cython.longlong, PASSED_ON_NS)
 _OF_CLIENT = cython.declare(tuple, tuple(name in OF_CLIENT for name in HANDSHAKE))
+_ASKED = cython.declare(cython.int, HANDSHAKE.index("connection.start-ok"))
 
 
-def login_of(session: Session, place: Any) -> Any:
-    """What a login is known by, with the place of its connection's first packet; else None.
+@cython.ccall
+def login_of(session: Session, client: Any, server: Any, place: Any) -> Any:
+    """A login from a host to a server, for `Logins.add`; None where it is not whole.
 
-    The digest of its bytes, the hosts of client and server, the place, TCP's first sequence number,
-    and the times of its steps.
+    The digest of its bytes, the hosts, the client's port, the place of the connection's first
+    packet, TCP's first sequence number, and the times of the steps.
     """
     connection: Connection = session.connection
+    conversation = connection.conversation
     start_ok = session.handshake_json("connection.start-ok")
-    client, server = (_host_of(end) for end in connection.name()[1:])
-    if not start_ok or not server or connection.conversation.start_ns <= 0 or client == server:
+    if not start_ok or not server or conversation.start_ns <= 0 or client == server:
         return None
-    isn = getattr(connection.conversation, "isn", None)
-    return _digest(start_ok), client, server, place, isn, session.step_times()
-
-
-def _host_of(end: str | None) -> str:
-    return "" if not end else end.rpartition(":")[0].strip("[]")
+    port = conversation.ports[1 if connection.client_direction == 1 else 0]
+    isn = getattr(conversation, "isn", None)
+    return _digest(start_ok), client, server, port, place, isn, session.step_times()
 
 
 @lru_cache(ALIKE)
@@ -71,24 +71,47 @@ def _digest(said: bytes) -> str:
 
 
 @cython.cclass
-class Logins:
-    """Connections that log in with the same bytes, the `latest` as (client, server, place, times of
-    its login), and the hosts among which all their clients are, and all their servers; `begun` has
-    the places by TCP's first sequence number.
+class Login:
+    """A connection that logged in: its hosts, its place, and the times of the steps."""
 
-    A place is (capture, packet number, ts_ns, connection id, client, server) of a first packet.
+    client: Any
+    server: Any
+    place: Any
+    times: tuple[int, ...]
+    asked_ns: cython.longlong  # the client's first step
+    done_ns: cython.longlong  # the broker's last one
+
+    def __init__(self, client: Any, server: Any, place: Place, times: tuple[int, ...]) -> None:
+        self.client, self.server, self.place, self.times = client, server, place, times
+        self.asked_ns, self.done_ns = times[_ASKED], times[len(times) - 1]
+
+
+@cython.cclass
+class Logins:
+    """Connections that log in with the same bytes: the `latest`, and the hosts among which all
+    their clients are, and all their servers; `begun` has the client's port and the place by TCP's
+    first sequence number.
+
+    A place is (capture, packet number, ts_ns, connection, client, server) of a first packet, the
+    ends with ports. Hosts and ends are texts, or numbers where nobody reads them.
     """
 
-    latest: list[tuple[str, str, Any, Any]]
-    clients: set[str]
-    servers: set[str]
+    latest: list[Login]
+    clients: set[Any]
+    servers: set[Any]
     begun: dict[int, Any]
 
     def __init__(self) -> None:
         self.latest, self.clients, self.servers, self.begun = [], set(), set(), {}
 
     def add(
-        self, client: str, server: str, place: Place, isn: int | None, times: tuple[int, ...]
+        self,
+        client: Any,
+        server: Any,
+        port: int,
+        place: Place,
+        isn: int | None,
+        times: tuple[int, ...],
     ) -> list[tuple[Place, str]]:
         """One more connection: its client or its server may be a proxy of one that is alike.
 
@@ -97,45 +120,55 @@ class Logins:
         """
         found: list[tuple[Place, str]] = []
         if isn is not None:
-            self._translated(found, isn, place)
-        meet = client in self.servers or server in self.clients
-        done_ns: cython.longlong = times[len(times) - 1]
-        for other in reversed(self.latest):
-            other_client, other_server, there, other_times = other
-            other_ns: cython.longlong = other_times[len(other_times) - 1]
-            if not meet and abs(done_ns - other_ns) > _PASSED_ON:
-                break
-            if other_server == client or other_client == server:
+            self._translated(found, isn, port, place)
+        meet: cython.bint = client in self.servers or server in self.clients
+        this: Login = Login(client, server, place, times)
+        other: Login
+        at: cython.Py_ssize_t
+        for at in range(len(self.latest) - 1, -1, -1):
+            other = self.latest[at]
+            if not meet:
+                if abs(this.done_ns - other.done_ns) > _PASSED_ON:
+                    break
+                if (this.done_ns < other.done_ns) == (this.asked_ns < other.asked_ns):
+                    continue  # one login is not within the other
+            there = other.place
+            if other.server == client or other.client == server:
                 if _begin_together(there, place):
-                    in_front = other_server == client
+                    in_front = other.server == client
                     found.append(_passed_on(there, place) if in_front else _passed_on(place, there))
                     break
-            elif client != other_client and server != other_server:
-                if done_ns < other_ns:
-                    if _is_passed_on(other_times, times):
+            elif client != other.client and server != other.server:
+                if this.done_ns < other.done_ns:
+                    if _is_passed_on(other.times, times):
                         found.append(_passed_on(there, place))
-                elif _is_passed_on(times, other_times):
+                elif _is_passed_on(times, other.times):
                     found.append(_passed_on(place, there))
-        self._remember(client, server, place, times)
+        self._remember(this)
         return found
 
-    def _remember(self, client: str, server: str, place: Place, times: tuple[int, ...]) -> None:
-        self.latest.append((client, server, place, times))
+    def _remember(self, login: Login) -> None:
+        one: Login
+        self.latest.append(login)
         if len(self.latest) >= 2 * MAX_ALIKE:
             del self.latest[:MAX_ALIKE]
-            self.clients = {one[0] for one in self.latest}
-            self.servers = {one[1] for one in self.latest}
-        self.clients.add(client)
-        self.servers.add(server)
+            self.clients, self.servers = set(), set()
+            for one in self.latest:
+                self.clients.add(one.client)
+                self.servers.add(one.server)
+        self.clients.add(login.client)
+        self.servers.add(login.server)
 
-    def _translated(self, found: list[tuple[Place, str]], isn: int, place: Place) -> None:
+    def _translated(
+        self, found: list[tuple[Place, str]], isn: int, port: int, place: Place
+    ) -> None:
         """One more connection that began with a sequence number: its ends may have other names."""
         if len(self.begun) >= 2 * MAX_ALIKE:
             self.begun.clear()
-        there = self.begun.setdefault(isn, place)
+        other_port, there = self.begun.setdefault(isn, (port, place))
         if there is place or not _begin_together(there, place):
             return
-        if there[4:] != place[4:] and _port(there[4]) == _port(place[4]):
+        if port == other_port and (there[4] != place[4] or there[5] != place[5]):
             front, behind = (there, place) if (there[2] or 0) <= (place[2] or 0) else (place, there)
             one, again = f"{front[4]} to {front[5]}", f"{behind[4]} to {behind[5]}"
             detail = f"{one} and {again} are one connection, before and after address translation"
@@ -166,16 +199,12 @@ def _passed_on(front: Place, behind: Place) -> tuple[Place, str]:
     return behind, f"{behind[4]} passes on to {behind[5]} what {front[4]} sends to {front[5]}"
 
 
-def _port(end: str | None) -> str:
-    return (end or "").rpartition(":")[2]
-
-
 @cython.cclass
 class DoubledConnections:
     """Counts the connections that the capture shows behind another of it: `count`."""
 
     logins: Any
-    known: set[str]
+    known: set[Any]
     count: cython.longlong
 
     def __init__(self) -> None:
@@ -183,21 +212,34 @@ class DoubledConnections:
         self.known = set()
         self.count = 0
 
+    @cython.ccall
     def opened(self, session: Session) -> None:
-        """A connection was opened."""
+        """A connection was opened, where no rule looks at it."""
         connection: Connection = session.connection
-        start_ns = connection.conversation.start_ns
-        login = login_of(session, (None, None, start_ns, *connection.name()))
+        if not isinstance(connection.conversation, Conversation):
+            return  # bytes that were fed without packets
+        conversation: Conversation = connection.conversation
+        client = conversation.a_high, conversation.a_low
+        server = conversation.b_high, conversation.b_low
+        ends = (client, conversation.a_port), (server, conversation.b_port)
+        if connection.client_direction == 1:
+            client, server, ends = server, client, (ends[1], ends[0])
+        place = (None, None, conversation.start_ns, session.number, ends[0], ends[1])
+        login = login_of(session, client, server, place)
         if login is None:
             return
-        digest, *known = login
-        alike: Logins = self.logins.get(digest)
+        alike: Logins = self.logins.get(login[0])
         if alike is None:
             if len(self.logins) >= MAX_LOGINS:
                 self.logins.popitem(last=False)
-            alike = self.logins[digest] = Logins()
-        for place, _ in alike.add(*known):
-            if place[3] not in self.known:
-                self.count += 1
-                if len(self.known) < MAX_COUNTED:
-                    self.known.add(place[3])
+            alike = self.logins[login[0]] = Logins()
+        for behind, _ in alike.add(*login[1:]):
+            self.found(behind[3])
+
+    @cython.ccall
+    def found(self, connection: Any) -> None:
+        """A connection is behind another: its number or its id."""
+        if connection not in self.known:
+            self.count += 1
+            if len(self.known) < MAX_COUNTED:
+                self.known.add(connection)

@@ -465,7 +465,8 @@ def _open_connection(
 ) -> None:
     """Heartbeats begin: the client's silence before does not count, nor the broker's until this."""
     learn(tracker, session, frame, request)
-    tracker.doubled.opened(session)
+    if tracker.emitter is None:  # else a rule looks at it
+        tracker.doubled.opened(session)
     session.opening_client_ns = session.silence_client_ns
     session.opening_server_ns = session.silence_server_ns
     if frame.ts_ns != NULL and session.last_server_ns > 0:
