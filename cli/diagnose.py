@@ -145,7 +145,7 @@ def _write(found: list[Row]) -> None:
 
 
 STYLES = {"refused": "error", "ignored": "warning", "changed": "info"}
-"""How an effect is coloured."""
+"""The style of each effect."""
 
 VERBS = {"refused": "refuses", "ignored": "ignores", "changed": "changes"}
 

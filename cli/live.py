@@ -394,7 +394,7 @@ class Live:
             complain(note)
 
     def _source(self) -> PacketSource:
-        """Where the packets come from, opened; rights that were needed for it are given up."""
+        """Open the source of packets, then give up the rights that opening took."""
         captures = self.sources.captures
         if captures:
             from amqpsniff.capture.tail import follow

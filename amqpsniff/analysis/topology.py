@@ -1,7 +1,7 @@
 """The topology: exchanges, queues and bindings, publishers and consumers, from rows.
 
-Names are valid in their virtual host only, so everything is kept by virtual host, which is None for
-connections that began before the capture. A declaration, a binding or a deletion counts if the
+Names are valid in their virtual host only, so everything is kept by virtual host. Connections that
+began before the capture have None. A declaration, a binding or a deletion counts if the
 broker answered it, or if no answer was requested. Deleted objects are `removed`, and so are their
 bindings; deletions by the broker itself, such as of exclusive and auto-delete queues, are not in a
 capture. Memory is bounded: with too many names, rare ones are forgotten.

@@ -68,13 +68,13 @@ RENAMED = {"nowait": "no_wait"}
 """Arguments that tshark spells another way."""
 
 FILTER = "filter"
-"""What tshark calls the table of `basic.consume`, as 0-9 does."""
+"""The name of the table of `basic.consume` in tshark, which is that of 0-9."""
 
 FIELD_PREFIXES = {
     ARGUMENT: "amqp.method.arguments.",
     PROPERTY: "amqp.method.properties.",
 }
-"""What the names of tshark's fields begin with, by what a difference is """
+"""Prefixes of the names of tshark's fields, by the kind of a difference."""
 
 _NOT_ARGUMENTS = ("publish_number",)
 """Fields among the arguments that tshark counted itself."""

@@ -93,7 +93,7 @@ class Logins:
     first sequence number.
 
     A place is (capture, packet number, ts_ns, connection, client, server) of a first packet, the
-    ends with ports. Hosts and ends are texts, or numbers where nobody reads them.
+    ends with ports. Hosts and ends are texts for findings, numbers for a count.
     """
 
     latest: list[Login]

@@ -259,7 +259,7 @@ def is_joined(octets: bytes) -> bool:
 
 
 def _payload(octets: bytes) -> bytes:
-    """What the binary frame carries that these bytes begin with, as far as it is there."""
+    """The payload of a binary frame at the beginning of these bytes, or its captured part."""
     head = _announced(octets)
     if head is None or octets[:1] != BINARY:
         return b""

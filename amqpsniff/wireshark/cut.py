@@ -277,7 +277,7 @@ class _Chosen:
             self._find_packets(capture)
 
     def wants(self, batch: PacketBatch, row: int, connection: str | None, span: Span) -> bool:
-        """True if a packet of a connection, null for that of none, is written."""
+        """True if a packet is to be written; `connection` is None for other traffic."""
         return (batch.capture, batch.number[row]) in self.numbers or (
             connection in self.connections
             and (connection in self.always or _within(batch, row, span))

@@ -94,8 +94,8 @@ class Delivery:
     `reads`: the sections before the body are requested. `body_left`: remaining bytes of the current
     body section. `store` holds the complete sections, each from its constructor on at one of
     `places`, and after them, from `read` on, the beginning of an incomplete one, which needs
-    `wanted` bytes. If one frame has the whole message, its sections stay in the data of `source`,
-    which is None otherwise. `unread`: the following bytes are only counted. `lost` counts bytes
+    `wanted` bytes. If one frame has the whole message, its sections stay in the data of `source`;
+    else `source` is None. `unread`: the following bytes are only counted. `lost` counts bytes
     that were not captured, `seen` those that were.
     """
 

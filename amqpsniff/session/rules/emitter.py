@@ -226,7 +226,7 @@ class Emitter:
             context = self._context(
                 session, channel, frame.number, frame.ts_ns, frame, request, None
             )
-            ask(rules, context, self._method_bits(session, channel, frame, request))
+            ask(rules, context, self._method_bits(session, frame, request))
         if request is None or channel is None or request.side != 0:
             return 0
         if frame.ts_ns == NULL or request.ts_ns == NULL:
@@ -248,11 +248,7 @@ class Emitter:
         return 0
 
     def _method_bits(
-        self,
-        session: Session,
-        channel: Channel | None,
-        frame: MethodFrame,
-        request: Request | None,
+        self, session: Session, frame: MethodFrame, request: Request | None
     ) -> cython.int:
         """The bits of a method; for a broker's reply, with the arguments of its request."""
         wanted: cython.int = self.gated[frame.method]

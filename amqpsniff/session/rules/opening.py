@@ -107,7 +107,7 @@ def _opened(context: RuleContext) -> None:
 
 
 def connecting_text(context: RuleContext) -> str:
-    """How long TCP took to connect, where it had to send SYNs again; empty if that was not long."""
+    """The duration of a slow TCP handshake with SYNs that were sent again; else an empty text."""
     connection: Connection = context.session.connection
     conversation = connection.conversation
     asked, answered = conversation.syns_again, conversation.answers_again

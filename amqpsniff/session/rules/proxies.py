@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cython.cimports.amqpsniff.session.both_sides import Logins, login_of
@@ -29,14 +28,14 @@ def judge_login(
     client: str,
     server: str,
     port: int,
-    where: Sequence[Any],
+    where: Any,
     isn: int | None,
     times: tuple[int, ...],
 ) -> None:
     """One more connection: report what is behind a proxy or address translation."""
     logins: Logins = remembered(context, "logins", digest, Logins)
     doubled = getattr(context.tracker, "doubled", None)
-    for behind, detail in logins.add(client, server, port, tuple(where), isn, times):
+    for behind, detail in logins.add(client, server, port, where, isn, times):
         if doubled is not None:
             doubled.found(behind[3])
         report_at(context, Place(*behind), "proxy-on-both-sides", detail)

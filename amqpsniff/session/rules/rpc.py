@@ -168,7 +168,7 @@ def judge_load(context: RuleContext, queues: Sequence[Sequence[str]], words: str
 
 
 def judge_servers(context: RuleContext) -> None:
-    """capture-ends: add the busy consumers of the request queue to findings of late answers."""
+    """capture-ends: findings of late answers get the busy consumers of their request queue."""
     busy = context.shared.get("busy consumers", {})
     for queue, late in context.shared.get("late answers", {}).items():
         if queue in busy:
