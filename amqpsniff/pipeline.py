@@ -71,7 +71,7 @@ class Totals:
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
         lost_bytes: Bytes in those holes.
-        unmeasured: Publishes without an exact confirm time: on channels from before the capture, or
+        unmeasured: Publishes without a confirm time: on channels from before the capture, or
             after a loss of the client's bytes.
         confirm_bounds: Lower bounds of confirm times on such channels, as a `counts.Histogram`;
             None without any, and in a run without a census.

@@ -255,7 +255,7 @@ def _outcomes(
     outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row], bounded: bool
 ) -> list[Row]:
     """Messages by outcome; those that have none are the last, if others or confirms were counted
-    (`bounded`: on channels from before the capture).
+    (`bounded`: publishes without known numbers).
     """
     rows: list[Row] = [
         {"outcome": name, "count": number, **_times(spread)}
@@ -279,8 +279,9 @@ def least_text(least: Row) -> str:
     names = ("p50", "p95", "p99", "max")
     times = ", ".join(f"{name} {duration(least[f'{name}_ns'])}" for name in names)
     return (
-        "Publishes on channels from before the capture have no known numbers, so their outcome is "
-        f"(none). {plural(least['count'], 'confirm')} there took at least: {times}."
+        "Publishes on channels from before the capture, or behind missing frames, have no known "
+        f"numbers, so their outcome is (none). {plural(least['count'], 'confirm')} there took at "
+        f"least: {times}."
     )
 
 

@@ -136,9 +136,9 @@ def _credit(channel: Any) -> int | None:
 
 
 def guessed(channel: Any) -> bool:
-    """True if confirms of a channel that was open before are counted from what was seen."""
-    confirms = channel.midstream_confirms
-    return confirms is not None and confirms.answered > 0 and not channel.numbered
+    """True if confirms of publishes without known numbers are counted from what was seen."""
+    confirms = channel.unnumbered_confirms
+    return confirms is not None and confirms.answered > 0
 
 
 def least(channel: Any) -> str:
@@ -161,7 +161,7 @@ def together(names: Iterable[str]) -> str:
 def unconfirmed(channel: Any) -> int | None:
     """Lower bound of the unconfirmed publishes; None if unknown."""
     if guessed(channel):
-        return int(channel.midstream_confirms.unconfirmed)
+        return int(channel.unnumbered_confirms.unconfirmed)
     if channel.counts_publishes() or not channel.published:
         return int(channel.unconfirmed)
     return channel.publishes.above(channel.doubtful_publish()) or None

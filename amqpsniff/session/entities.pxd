@@ -194,7 +194,7 @@ cdef class Channel(Closeable):
     cdef public bint refusals_lost
     cdef public object last_queue
     cdef public object declaring
-    cdef public object midstream_confirms
+    cdef public object unnumbered_confirms
     cdef public object uncommitted
     cdef public tuple unfinished
     cdef MessageTimes own_times(self)

@@ -475,7 +475,7 @@ class MessageTimes(QueueTimes):
     """Times and numbers of messages of a channel; channels without messages have none.
 
     `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and the channel's `acknowledged`
-    count; on a channel from before the capture, sums of lower bounds over `bounds` confirms.
+    count; where publishes have no known number, sums of lower bounds over `bounds` confirms.
     `_max`: the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery
     of the longest. `most_…`: the delivery at which `unsettled` reached its maximum. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
@@ -567,7 +567,7 @@ class Channel(Closeable):
     `numbered`: they were once. `uncommitted`: publishes of transactions that may be returned,
     `uncommitted_start`: the number of publishes before them. `recent_consumer`: the consumer of
     deliveries with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`.
-    `midstream_confirms`: confirms of a channel from before the capture, if requested. `last_tag`:
+    `unnumbered_confirms`: confirms of publishes without a known number, or None. `last_tag`:
     the tag of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before a
     possible loss of the client's frames, else -1; `publish_before_loss`: the number of the last
     publish before a possible loss of the broker's frames; `losses`: number of possible losses.
@@ -637,7 +637,7 @@ class Channel(Closeable):
     refusals_lost: cython.bint
     last_queue: Any
     declaring: Any
-    midstream_confirms: Any
+    unnumbered_confirms: Any
     uncommitted: Any
     unfinished: tuple[Any, ...]
 
@@ -648,7 +648,7 @@ class Channel(Closeable):
         self.opened_number, self.opened_ns = -1, NULL
         self.closed_packet_number = self.end_ns = None
         self.closed_by = self.close = self.blamed_packet_number = None
-        self.mode = self.uncommitted = self.midstream_confirms = None
+        self.mode = self.uncommitted = self.unnumbered_confirms = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.delivered = self.acknowledged = self.consumers = 0
         self.unsettled = self.unsettled_max = self.unconfirmed = self.uncommitted_start = 0

@@ -626,8 +626,8 @@ def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
     """Missing frames of a side may have answered the entries that wait on a channel."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
     channel.losses += 1
-    if channel.midstream_confirms is not None:
-        channel.midstream_confirms.forget()
+    if channel.unnumbered_confirms is not None:
+        channel.unnumbered_confirms.forget()
     if side == CLIENT:
         last: cython.longlong = max(channel.last_tag, channel.deliveries.last)  # one may be cut
         channel.tag_before_loss = max(channel.tag_before_loss, last)

@@ -32,12 +32,12 @@ from cython.cimports.amqpsniff.session.entities import (
     MessageTimes,
     PendingMessage,
 )
-from cython.cimports.amqpsniff.session.midstream_confirms import MidstreamConfirms
 from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS, PAUSED_ACKS_NS
+from cython.cimports.amqpsniff.session.unnumbered_confirms import UnnumberedConfirms
 
 from amqpsniff.session import entities
 from amqpsniff.session.codes import OUTCOMES
-from amqpsniff.session.midstream_confirms import FEW_PLACES, MAX_ALL_PLACES
+from amqpsniff.session.unnumbered_confirms import FEW_PLACES, MAX_ALL_PLACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Settler:
 
     `hits` counts, by name of the limit, the entries dropped because of one. With a `census`,
     `ended` counts messages by outcome, `histograms` has their times, and `bounds` the lower bounds
-    of confirm times on channels from before the capture; `recent_latencies` of a live census has
+    of confirm times of publishes without a known number; `recent_latencies` of a live census has
     the latest times. `scope`: the census whose part of the traffic is counted, None for all.
     `estimates`: such bounds are requested; `more_places` counts the places that they need.
 
@@ -250,12 +250,12 @@ class Settler:
     def publish_unnumbered(
         self, channel: Channel, entry: PendingMessage, late: cython.bint
     ) -> cython.int:
-        """A publish on a channel from before the capture; `late`: its frame is, see `Tracker`."""
+        """A publish without a known number; `late`: its frame is, see `Tracker`."""
         if not self.estimates:
             return 0
-        if channel.midstream_confirms is None:
-            channel.midstream_confirms = MidstreamConfirms()
-        confirms: MidstreamConfirms = channel.midstream_confirms
+        if channel.unnumbered_confirms is None:
+            channel.unnumbered_confirms = UnnumberedConfirms(channel.next_number - 1)
+        confirms: UnnumberedConfirms = channel.unnumbered_confirms
         if confirms.is_crowded() and self.more_places < _MAX_ALL_PLACES:
             self.more_places += confirms.grow()
         return confirms.publish(entry.packet_number, entry.ts_ns, late)
@@ -341,8 +341,8 @@ class Settler:
         if not channel.numbering and (tag >= channel.next_number or (multiple and tag == 0)):
             times: MessageTimes = channel.own_times()
             times.unknown_confirm_number = answer.number
-        if channel.midstream_confirms is not None and not channel.numbered:
-            return self._estimate(channel, answer)
+        if channel.unnumbered_confirms is not None:
+            self._estimate(channel, answer)
         if multiple:
             doubt: cython.longlong = max(
                 channel.times.maybe_confirmed_to, channel.publish_before_loss
@@ -355,8 +355,8 @@ class Settler:
         return 0 if entry is None else self.confirm_one(channel, entry, answer)
 
     def _estimate(self, channel: Channel, answer: Answer) -> cython.int:
-        """The broker's ack or nack on a channel from before the capture: the least times."""
-        confirms: MidstreamConfirms = channel.midstream_confirms
+        """The broker's ack or nack may answer publishes without a known number: the least times."""
+        confirms: UnnumberedConfirms = channel.unnumbered_confirms
         times: MessageTimes = channel.own_times()
         answered: cython.longlong = confirms.confirm(answer.tag, answer.multiple)
         if answered < 0 or answer.outcome != CONFIRMED:
@@ -799,8 +799,8 @@ class Settler:
         """
         entry: PendingMessage
         doubt: cython.longlong = channel.doubtful_publish()
-        if channel.midstream_confirms is not None:
-            confirms: MidstreamConfirms = channel.midstream_confirms
+        if channel.unnumbered_confirms is not None:
+            confirms: UnnumberedConfirms = channel.unnumbered_confirms
             self.more_places -= confirms.places - _FEW_PLACES
         for entry in channel.publishes.pop_until(-1):
             self.outstanding -= 1

@@ -138,7 +138,7 @@ class Tracker:
     """Follows any number of connections at once: `follow` after each batch of the decoder, `finish`
     when the capture is over.
 
-    `unmeasured` counts publishes without an exact confirm time, of ended channels: the channel is
+    `unmeasured` counts publishes without a confirm time, of ended channels: the channel is
     from before the capture, or earlier frames of the client are missing.
 
     Args:
@@ -657,10 +657,9 @@ class Tracker:
             self.channels.append(channel_values(channel))
         session: Session = channel.session
         times: MessageTimes = channel.times
-        if not channel.known and not channel.numbered and not times.bounds:
-            self.unmeasured += channel.published if channel.amqp10 is None else 0
-        elif channel.numbered and not channel.numbering:
-            self.unmeasured += max(channel.published - channel.next_number + 1, 0)
+        if not times.bounds and not channel.numbering and channel.amqp10 is None:
+            if channel.numbered or not channel.known:
+                self.unmeasured += max(channel.published - channel.next_number + 1, 0)
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
@@ -828,13 +827,13 @@ class Tracker:
                     "published-while-blocked", channel, entry.packet_number, entry.ts_ns, {}
                 )
         entry.number = -1
-        if not channel.known and not channel.numbered:
-            self.settler.publish_unnumbered(channel, entry, self.late_row == row)
         if channel.numbering:
             entry.number = channel.next_number
             channel.next_number += 1
             entry.wants = True
             self.settler.publish(channel, entry)
+        elif channel.numbered or not channel.known:
+            self.settler.publish_unnumbered(channel, entry, self.late_row == row)
         if frames.flags.values[row] & (MANDATORY | IMMEDIATE):
             words = frames.vocabularies
             exchange = words.exchange.text(frames.exchange.values[row])

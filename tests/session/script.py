@@ -402,12 +402,13 @@ def _feed_packets(script: Script, **options: Any) -> Fed:
     return Fed(engine, numbers, names)
 
 
-def written(script: Script, path: Path) -> Path:
-    """A capture of a script."""
+def written(script: Script, path: Path, lost: Collection[int] = ()) -> Path:
+    """A capture of a script, without its `lost` packets: their numbers, from 1 on."""
     octets = pcap_header(link=wire.IPV4_LINK)
-    for _, packet in wired(script):
+    for number, packet in wired(script):
         seconds, rest = divmod(packet.ts_ns, 10**9)
-        octets += pcap_record("<", seconds, rest // 1000, packet.octets)
+        if number not in lost:
+            octets += pcap_record("<", seconds, rest // 1000, packet.octets)
     path.write_bytes(octets)
     return path
 

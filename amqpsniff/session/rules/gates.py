@@ -143,7 +143,7 @@ def channel_bits(channel: Channel) -> cython.int:
         if (
             times.confirmed
             or channel.publishes
-            or channel.midstream_confirms is not None
+            or channel.unnumbered_confirms is not None
             or channel.amqp10 is not None
         ):
             bits |= CONFIRMS

@@ -236,7 +236,7 @@ LATE = "late confirms"
 """Name in `RuleContext.memory` of the confirms that came late: a `_Late` by channel."""
 
 AT_LEAST = "at least "
-"""Stands before times and numbers of a channel from before the capture (`midstream_confirms`)."""
+"""Stands before times and numbers where those of publishes are unknown (`unnumbered_confirms`)."""
 
 MIN_SAMPLES = 10
 """Confirms or commits below which there is no pattern."""
@@ -297,7 +297,7 @@ def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel
     times = channel.times
-    joined = channel.midstream_confirms is not None
+    joined = channel.unnumbered_confirms is not None
     if not (times.confirmed or joined or channel.publishes or LATE in context.memory):
         return
     details, number, ts_ns = [], times.slow_confirm_number, times.slow_confirm_ns
@@ -332,8 +332,8 @@ def _neglected(context: RuleContext) -> list[tuple[str, int, int]]:
     """Whole publishes without answer, after which the broker sent something for long: number in
     words, packet and time of each."""
     channel = context.channel
-    if channel.midstream_confirms is not None and not channel.numbered:
-        waiting = [("", *one) for one in channel.midstream_confirms.waiting()]
+    if channel.unnumbered_confirms is not None:
+        waiting = [("", *one) for one in channel.unnumbered_confirms.waiting()]
     else:
         entries = unconfirmed(channel) if context.certain else ()
         waiting = [(f", number {one.number},", one.packet_number, one.ts_ns) for one in entries]

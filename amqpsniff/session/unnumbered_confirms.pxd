@@ -1,6 +1,7 @@
 # Written by `python -m tests.house.declarations`.
 
-cdef class MidstreamConfirms:
+cdef class UnnumberedConfirms:
+    cdef public long long counted
     cdef public long long before
     cdef public long long published
     cdef public long long answered

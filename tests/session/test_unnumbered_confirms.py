@@ -1,4 +1,4 @@
-"""The least times to confirms on channels from before the capture."""
+"""The least times to confirms of publishes without known numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
-from amqpsniff.session.midstream_confirms import FEW_PLACES, MidstreamConfirms
+from amqpsniff.session.unnumbered_confirms import FEW_PLACES, UnnumberedConfirms
 from tests.session.script import Script, written
 from tests.thorough import rounds
 
@@ -46,7 +46,7 @@ def talk(chance: random.Random) -> list[tuple[int, str, int, bool]]:
 @pytest.mark.parametrize("turn", range(rounds(200)))
 def test_no_time_is_longer_than_it_was(turn: int) -> None:
     chance = random.Random(turn)
-    confirms = MidstreamConfirms()
+    confirms = UnnumberedConfirms()
     published: dict[int, int] = {}
     measured = 0
     for at, what, number, multiple in talk(chance):
@@ -69,7 +69,7 @@ def test_no_time_is_longer_than_it_was(turn: int) -> None:
 
 
 def test_places_are_few_where_confirms_come_soon() -> None:
-    confirms = MidstreamConfirms()
+    confirms = UnnumberedConfirms()
     for number in range(1, 1000):
         assert not confirms.is_crowded()
         confirms.publish(number, number, False)
@@ -86,7 +86,7 @@ def test_places_are_few_where_confirms_come_soon() -> None:
 
 
 def test_a_confirm_of_what_is_no_longer_remembered_makes_room() -> None:
-    confirms = MidstreamConfirms()
+    confirms = UnnumberedConfirms()
     for number in range(1, 21):
         confirms.publish(number, number, False)
         confirms.confirm(number + 70 if number != 5 else 70, False)
@@ -123,7 +123,23 @@ def test_the_verdict_says_where_nothing_is_known(tmp_path: Path) -> None:
     )
 
 
-def test_publishes_behind_a_loss_are_not_measured(samples: Path) -> None:
+def test_confirms_behind_a_loss_are_measured(tmp_path: Path) -> None:
+    opened = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+    script = Script(opened + "C1: confirm.select\nS1: confirm.select-ok\n")
+    before = len(script.packets)
+    for tag, ms in enumerate((2, 3, 7, 9, 30), 1):
+        script.add("C1: basic.publish exchange=e | body=5\n")
+        script.add(f"@+{ms}ms S1: basic.ack delivery_tag={tag}\n")
+    path = written(script, tmp_path / "lossy.pcap", lost=[before + 3])
+    capture = amqpsniff.open(path)
+    least = capture.summary()["confirms_at_least"]
+    assert (least["count"], least["p50_ns"]) == (3, pytest.approx(9 * MS, rel=0.01))
+    assert least["max_ns"] == 30 * MS
+    assert [one.outcome for one in capture.messages()] == ["confirmed", None, None, None]
+    assert capture.summary()["quality"]["unmeasured_publishes"] == 0
+
+
+def test_publishes_behind_a_loss_without_confirms_are_not_measured(samples: Path) -> None:
     found = amqpsniff.open(samples / "lost.pcap").diagnose()
     assert found.quality["unmeasured_publishes"] == 1
     assert str(found.verdict).endswith(

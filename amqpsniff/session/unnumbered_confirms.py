@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Times of confirms on a channel that was open before the capture began, as lower bounds.
+"""Times of confirms of publishes whose numbers are unknown, as lower bounds.
 
-The numbers of its publishes are unknown. But every confirmed number was published: with `published`
-publishes captured so far, a confirm of tag n proves at least n - `published` publishes before them.
-`before` is the largest of these differences. So a confirm of tag n answers the captured publish
-n - `before` or an earlier one, and the time since that publish is a lower bound. Once no publish
-was unconfirmed for a moment, the times are exact.
+The channel was open before the capture began, or publishes of it may be missing. But every
+confirmed number was published: with `published` publishes captured so far, a confirm of tag n
+proves at least n - `published` publishes before them. `before` is the largest of these differences.
+So a confirm of tag n answers the captured publish n - `before` or an earlier one, and the time
+since that publish is a lower bound. Once no publish was unconfirmed for a moment, the times are
+exact.
 
 Publishes and confirms come in the order in which they were sent: the reassembler delivers
 acknowledged data before the segment that acknowledges it. After a resynchronization publishes may
@@ -44,15 +45,16 @@ _HIGHEST = cython.declare(cython.longlong, 1 << 62)
 
 
 @cython.cclass
-class MidstreamConfirms:
-    """Confirms of a channel that was open before the capture.
+class UnnumberedConfirms:
+    """Confirms of a channel from a point on where the numbers of its publishes are unknown.
 
-    `before` publishes were made before the first that was captured, at least; `published` were
-    captured; `answered` is the highest number that was confirmed or refused, 0 before there was
-    one. `sent` has packet and time of the last `places` publishes, from the one after `oldest` on;
-    `missed`: one was asked for that is no longer there.
+    `before` publishes were made before that point, at least; `counted` of them were captured.
+    `published` were captured since. `answered` is the highest number that was confirmed or refused,
+    0 before there was one. `sent` has packet and time of the last `places` publishes, from the one
+    after `oldest` on; `missed`: one was asked for that is no longer there.
     """
 
+    counted: cython.longlong
     before: cython.longlong
     published: cython.longlong
     answered: cython.longlong
@@ -62,16 +64,18 @@ class MidstreamConfirms:
 
     sent: cython.longlong[::1]
 
-    def __init__(self) -> None:
+    def __init__(self, counted: int = 0) -> None:
         self.places = _FEW
         self.sent = array("q", bytes(16 * FEW_PLACES))
+        self.counted = counted
         self.forget()
 
     @cython.ccall
     @cython.exceptval(-1)
     def forget(self) -> cython.int:
         """Begin again: frames may be missing, so that the numbers are unknown."""
-        self.before = self.published = self.answered = self.oldest = 0
+        self.before = self.counted
+        self.published = self.answered = self.oldest = 0
         self.missed = False
         return 0
 
@@ -123,7 +127,7 @@ class MidstreamConfirms:
     ) -> cython.int:
         """A publish in a packet, at a time; `late`: it may have come before confirms so far."""
         if late:
-            self.before = 0
+            self.before = self.counted
         place: cython.longlong = 2 * (self.published % self.places)
         self.sent[place] = number
         self.sent[place + 1] = ts_ns
