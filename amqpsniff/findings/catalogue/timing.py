@@ -8,8 +8,8 @@ TIMING = (
          "The time from a publish to its confirm is half a second on average, or five seconds "
          "once. Or three confirms or more of half a second took a fifth of the time, and two "
          "seconds in all. Or the broker sent other frames for five seconds after a publish, but no "
-         "confirm. On a channel from before the capture: the same of lower bounds, since numbers "
-         "of publishes are not known.",
+         "confirm. On a channel from before the capture, or behind missing frames: the same of "
+         "lower bounds, since numbers of publishes are not known.",
          "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
          "size of messages. A quorum queue without its majority confirms nothing.",
          "Captured at the client, the network's round trip is included; the detail says it where "

@@ -305,13 +305,13 @@ def judge_confirms(context: RuleContext) -> None:
     count = times.confirmed + times.bounds
     least = AT_LEAST * (times.bounds > 0)
     often = count >= MIN_SAMPLES and times.confirm_ns >= count * LATE_CONFIRM_NS
-    if context.complete and (often or times.confirm_ns_max >= VERY_SLOW_NS):
+    if often or times.confirm_ns_max >= VERY_SLOW_NS:
         took = took_text(count, times.confirm_ns, times.confirm_ns_max)
         mean = times.confirm_ns / max(count, 1)
         part = round_trip_text(context.session, mean if often else times.confirm_ns_max)
         details.append(f"{number_of(count, 'confirm')}, after {least}{took}{part}")
     late = _late_text(context)
-    if late and not details and context.complete:
+    if late and not details:
         details.append(late)
     waiting = _neglected(context)
     if waiting:

@@ -233,7 +233,19 @@ def test_waits_that_overlap_count_once() -> None:
 
 
 def test_late_confirms_of_a_capture_with_a_hole() -> None:
-    assert not found(stalls(4, 20) + "GAP S 100\nS: connection.unblocked", "confirms-slow")
+    hole = "GAP S 100\nS: connection.unblocked"
+    assert found(stalls(4, 20) + hole, "confirms-slow")
+    waits = f"{CONFIRMING}C1: basic.publish exchange=e\n{ALIVE.format(9000)}"
+    assert found(waits, "confirms-slow")
+    assert not found(f"{waits}\n{hole}", "confirms-slow")  # it may be in the hole
+
+
+def test_slow_confirms_behind_a_hole() -> None:
+    text = CONFIRMING + published(3, 1) + "\nGAP C 50\n"
+    row = found(text + published(10, 500, first=99), "confirms-slow")
+    assert row is not None
+    assert row["detail"].startswith("10 confirms took 500 ms or longer, the longest at least 500")
+    assert not found(text + published(10, 400, first=99), "confirms-slow")
 
 
 JOINED = "midstream\n"
@@ -306,7 +318,7 @@ def test_a_confirm_that_does_not_come_on_such_a_channel() -> None:
     [
         "C1: basic.publish exchange=e\n" + ALIVE.format(9000),  # perhaps without confirms
         published(3, 1, first=91) + "\nC1: basic.publish exchange=e\n" + ALIVE.format(4999),
-        published(3, 1, first=91) + "\nGAP C 50\n" + published(1, 5000, first=99),
+        published(3, 1, first=91) + "\nGAP C 50\n" + published(1, 4999, first=99),
         published(3, 1, first=91) + "\nS1: basic.ack delivery_tag=0 multiple=1\n"
         + "C1: basic.publish exchange=e\n@+4999ms S1: basic.ack delivery_tag=99",
         published(3, 1, first=91) + f"\n@+9000ms S1: basic.ack delivery_tag={2**63 - 1}",
