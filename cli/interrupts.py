@@ -21,7 +21,9 @@ from collections.abc import Iterator
 
 TYPE_CHECKING = False  # as in `typing`, while whose import Ctrl-C would not be remembered
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
+
+    from amqpsniff.live.event_loop import Steps
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -50,6 +52,27 @@ def remembered() -> Iterator[None]:
     finally:
         sys.unraisablehook = told
         for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def stopping(steps: Steps) -> Iterator[None]:
+    """The first signal ends a live run in good order, the second at once (KeyboardInterrupt)."""
+    check()
+
+    def stop(*_: object) -> None:
+        if steps.stopped:
+            raise KeyboardInterrupt
+        steps.stop()
+
+    before: dict[signal.Signals, Any] = {}
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
 
 

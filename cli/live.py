@@ -22,8 +22,8 @@ from amqpsniff.errors import UsageError
 
 from .completions import interfaces
 from .entry import FAILED, complain
-from .event_loop import Steps
 from .files import refuse_captures, standard_output
+from .interrupts import stopping
 from .options import TABLES, By, Decoding, Rows, at_least, group, offer, one_of, spread
 from .output import Output, settings
 from .reading import keylog
@@ -31,6 +31,7 @@ from .render.summary import sections
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
+    from amqpsniff.live.event_loop import Steps
     from amqpsniff.live.metrics import Server
     from amqpsniff.live.watch import PacketSource, Watch
 
@@ -314,10 +315,13 @@ class Live:
         read: IO[str] | None = None,
     ) -> Iterator[Steps]:
         """Capture until the steps are over, or a pipe is not `read` any more."""
+        from amqpsniff.live.event_loop import Steps
+
         self._open(tables, judge=judge, columns=columns)
         out = None if read is None or read.isatty() else read.fileno()
         try:
-            with Steps(self.watch, self._seconds, out=out) as steps:
+            steps = Steps(self.watch, self._seconds, out=out)
+            with stopping(steps):
                 if not judge and not self.decoding.quiet:
                     verb = "following" if self.sources.captures else "capturing on"
                     complain(f"{verb} {self.watch.source.capture}; Ctrl-C ends it")
