@@ -172,7 +172,7 @@ def _check_dashboard(
         raise UsageError(
             "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
         )
-    from .dashboard.views import NAMED
+    from amqpsniff.live.picture import NAMED
 
     shown = ("connection", "channel", *NAMED, "errors", "where", "tz")
     chosen = {"table": table, "limit": rows.limit} | rows.part()

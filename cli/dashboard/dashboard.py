@@ -15,12 +15,13 @@ from rich.control import Control
 from rich.live import Live
 from rich.theme import Theme
 
+from amqpsniff.live.picture import Picture, Pictures
+
 from ..output import coloured
 from ..render.text import STYLES
 from .screen import Screen
-from .snapshot import Picture, Pictures
 from .state import State
-from .views import OPERATIONS, VIEWS, by_name
+from .views import OPERATIONS, VIEWS
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
@@ -143,7 +144,7 @@ class Dashboard:
         self.state = State()
         if by:
             self.state.views, self.state.view = (*VIEWS, OPERATIONS), OPERATIONS.name
-        self.pictures = Pictures(watch, figures, by_name(selection))
+        self.pictures = Pictures(watch, figures, selection)
         self.keyboard = Keyboard()
         self._selection = selection
         self._console = Console(
