@@ -59,6 +59,9 @@ SAID_PROPERTIES = (
 USUAL = ("", 0, "utf-8", "UTF-8")
 """Values of properties that a line leaves out: a client's defaults."""
 
+NOBODY = ""
+"""Sender of a line that is not a method."""
+
 PERSISTENT = 2
 """The delivery mode of a message that is written to disk."""
 
@@ -121,10 +124,9 @@ def named(name: str, value: Any) -> Part:
 
 def message_parts(message: dict[str, Any]) -> Iterator[Part]:
     """A message after its method: where it goes, how large it is, its state."""
-    if message["delivery_tag"] is not None:
-        yield named("delivery_tag", message["delivery_tag"])
-    if message["queue"] is not None:
-        yield named("queue", message["queue"])
+    for name in ("delivery_tag", "queue"):
+        if message[name] is not None:
+            yield named(name, message[name])
     if message["reply_code"] is not None:
         yield Part("error", str(message["reply_code"]))
         yield Part("name", "", quoted(harmless(message["reply_text"] or "")))
