@@ -93,11 +93,10 @@ def _refuse(directory: Path) -> None:
 
 
 def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
-    from amqpsniff.tables.values import values
+    from amqpsniff.tables.values import rows_of
 
     for kept in reading.chosen(wanted, columns=COLUMNS, progress=True):
-        for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):
-            yield dict(zip(COLUMNS, row, strict=True))
+        yield from rows_of(kept)
 
 
 def _manifest(file: IO[str], form: str) -> Any:

@@ -25,7 +25,6 @@ from .render.text import Words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from amqpsniff.analysis.finding_tree import Row
     from amqpsniff.analysis.readiness import Affected, Readiness
 
 
@@ -111,7 +110,12 @@ def diagnose(
     elif format_ == "json":
         write_json(capture.evidence(found) if evidence else found.plain(rows.limit))
     elif format_ == "ndjson":
-        _write(found.findings[: rows.limit])
+        from amqpsniff.tables.batches import finding_batch
+        from amqpsniff.tables.export import write
+        from amqpsniff.tables.schema import FINDINGS
+
+        batch = finding_batch(found.found[: rows.limit])
+        write([batch] if len(batch) else [], FINDINGS, format_, standard_output())
     else:
         from amqpsniff.analysis.sarif import log
 
@@ -130,18 +134,6 @@ def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | 
     refused = dict.fromkeys(one.what for one in found.affected if one.effect == "refused")
     failures = (f"refused: {what}" for what in refused if fail_on is not None)
     return judged(reading.exit_code, failures, quiet=reading.options.quiet)
-
-
-def _write(found: list[Row]) -> None:
-    import pyarrow as pa
-
-    from amqpsniff.tables.export import write
-    from amqpsniff.tables.schema import FINDINGS
-
-    for row in found:
-        row["timestamp"] = None if row["ts_ns"] is None else row["ts_ns"] // 1000
-    batches = [pa.RecordBatch.from_pylist(found, schema=FINDINGS)] if found else []
-    write(batches, FINDINGS, "ndjson", standard_output())
 
 
 STYLES = {"refused": "error", "ignored": "warning", "changed": "info"}

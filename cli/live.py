@@ -8,7 +8,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import methodcaller
 from pathlib import Path
@@ -24,7 +24,7 @@ from .completions import interfaces
 from .entry import FAILED, complain
 from .files import refuse_captures, standard_output
 from .interrupts import stopping
-from .options import TABLES, By, Decoding, Rows, at_least, group, offer, one_of, spread
+from .options import TABLES, By, Decoding, Rows, at_least, flag_of, group, offer, one_of, spread
 from .output import Output, settings
 from .reading import keylog
 from .render.summary import sections
@@ -32,7 +32,6 @@ from .render.summary import sections
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
     from amqpsniff.live.event_loop import Steps
-    from amqpsniff.live.metrics import Server
     from amqpsniff.live.watch import PacketSource, Watch
 
     from .dashboard.dashboard import Dashboard
@@ -178,8 +177,7 @@ def _check_dashboard(
     chosen = {"table": table, "limit": rows.limit} | rows.part()
     for name, value in chosen.items():
         if value not in (None, False) and name not in shown:
-            option_ = name.strip("_").replace("_", "-")
-            raise UsageError(f"--{option_} chooses rows; give --format ndjson too")
+            raise UsageError(f"{flag_of(name)} chooses rows; give --format ndjson too")
     if settle is not None and not sources.captures:  # of these it says how late packets may be
         raise UsageError("--settle is for rows; give --format ndjson too")
 
@@ -241,7 +239,6 @@ class Live:
 
     def __post_init__(self) -> None:
         self._told_trouble = False
-        self._server: Server | None = None
         duration = self.sources.duration
         self._seconds = None if duration is None else span(duration, "duration")
         _check(self.sources, self.recording)
@@ -314,45 +311,11 @@ class Live:
         columns: Mapping[str, Collection[str]] | None = None,
         read: IO[str] | None = None,
     ) -> Iterator[Steps]:
-        """Capture until the steps are over, or a pipe is not `read` any more."""
+        """Capture until the steps are over, or a pipe is not `read` any more.
+
+        Everything is imported first, for packets do not wait for long.
+        """
         from amqpsniff.live.event_loop import Steps
-
-        self._open(tables, judge=judge, columns=columns)
-        out = None if read is None or read.isatty() else read.fileno()
-        try:
-            steps = Steps(self.watch, self._seconds, out=out)
-            with stopping(steps):
-                if not judge and not self.decoding.quiet:
-                    verb = "following" if self.sources.captures else "capturing on"
-                    complain(f"{verb} {self.watch.source.capture}; Ctrl-C ends it")
-                yield steps
-        finally:
-            self._close()
-
-    def _watch_on(self, steps: Steps, dashboard: Dashboard, wanted: RowFilter) -> None:
-        """Step the run and its dashboard until one of them is over."""
-        steps.keys = dashboard.keyboard.descriptor
-        for _ in steps:
-            for note in self._notes():
-                dashboard.pictures.note(note)
-            for _, batch in self.watch.rows():
-                dashboard.pictures.operations.add(wanted.of(batch))
-            dashboard.step()
-            if dashboard.over:
-                steps.stop()
-        deque(self.watch.finish(), 0)
-
-    def _started(self) -> int | None:
-        return self.watch.pipeline.totals.first_ns
-
-    def _open(
-        self,
-        tables: tuple[str, ...],
-        *,
-        judge: bool,
-        columns: Mapping[str, Collection[str]] | None,
-    ) -> None:
-        """Begin to capture; everything is imported first, for packets do not wait for long."""
         from amqpsniff.live.figures import Figures
         from amqpsniff.live.metrics import Server
         from amqpsniff.live.watch import Watch
@@ -379,23 +342,36 @@ class Live:
             delivery_times=None if self.metrics is None else Histogram(),
             hear=self.census.hear if judge else None,
         )
-        try:
+        out = None if read is None or read.isatty() else read.fileno()
+        with ExitStack() as held:
+            held.callback(self._tell_notes)
+            held.callback(self.watch.close)
             if self.metrics is not None:
-                self._server = Server(self.metrics, self.watch, self.census)
+                server = Server(self.metrics, self.watch, self.census)
+                held.callback(server.close)
             self.watch.writer = self._writer(source)  # what is there is written over: now or never
-        except BaseException:
-            self._let_go()
-            raise
+            steps = Steps(self.watch, self._seconds, out=out)
+            with stopping(steps):
+                if not judge and not self.decoding.quiet:
+                    verb = "following" if self.sources.captures else "capturing on"
+                    complain(f"{verb} {self.watch.source.capture}; Ctrl-C ends it")
+                yield steps
 
-    def _let_go(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        self.watch.close()
+    def _watch_on(self, steps: Steps, dashboard: Dashboard, wanted: RowFilter) -> None:
+        """Step the run and its dashboard until one of them is over."""
+        steps.keys = dashboard.keyboard.descriptor
+        for _ in steps:
+            for note in self._notes():
+                dashboard.pictures.note(note)
+            for _, batch in self.watch.rows():
+                dashboard.pictures.operations.add(wanted.of(batch))
+            dashboard.step()
+            if dashboard.over:
+                steps.stop()
+        deque(self.watch.finish(), 0)
 
-    def _close(self) -> None:
-        self._let_go()
-        for note in self._notes():
-            complain(note)
+    def _started(self) -> int | None:
+        return self.watch.pipeline.totals.first_ns
 
     def _source(self) -> PacketSource:
         """Open the source of packets, then give up the rights that opening took."""
@@ -461,6 +437,10 @@ class Live:
         for _, batch in self.watch.finish():
             yield from _chosen(wanted, batch, sink)
 
+    def _tell_notes(self) -> None:
+        for note in self._notes():
+            complain(note)
+
     def _notes(self) -> Iterator[str]:
         """Notes on the capture since the last call."""
         notes, self.watch.source.notes = self.watch.source.notes, []
@@ -521,14 +501,13 @@ def _check(sources: Sources, recording: Recording) -> None:
     captures = sources.captures or []
     for name in ("interface", "filter_", "buffer", "run_as") if captures else ():
         if getattr(sources, name):
-            option = name.strip("_").replace("_", "-")
-            raise UsageError(f"--{option} is for capturing; a capture has its packets")
+            raise UsageError(f"{flag_of(name)} is for capturing; a capture has its packets")
     if "-" in captures and len(captures) > 1:
         raise UsageError("standard input is read alone; leave out the files")
     if recording.write is None:
         for name in ("rotate_size", "rotate_time", "keep"):
             if getattr(recording, name) is not None:
-                raise UsageError(f"--{name.replace('_', '-')} is for --write FILE")
+                raise UsageError(f"{flag_of(name)} is for --write FILE")
     elif recording.keep is not None and not (recording.rotate_size or recording.rotate_time):
         raise UsageError("--keep is for a rotation; give --rotate-size or --rotate-time too")
     elif str(recording.write) == "-" or Path(recording.write).is_dir():

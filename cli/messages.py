@@ -86,11 +86,9 @@ def _text(
     batch: Any, lines: Lines, output: Output, body_limit: int, *, verbose: bool
 ) -> Iterator[str]:
     """The lines of messages; without a `body_limit` no bodies are shown."""
-    from amqpsniff.tables.values import values
+    from amqpsniff.tables.values import rows_of
 
-    names = batch.schema.names
-    for row in zip(*(values(batch, name) for name in names), strict=True):
-        message = dict(zip(names, row, strict=True))
+    for message in rows_of(batch):
         yield lines.message(message)
         if verbose:
             yield from message_tree(message, output.paint)

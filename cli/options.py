@@ -38,9 +38,9 @@ import typer
 from amqpsniff import units
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import SEVERITIES
-from amqpsniff.spec import DIALECTS, READINGS
+from amqpsniff.spec import DIALECTS, METHODS, READINGS
 
-from .completions import Offer, codes, listed, method_names, outcomes, readers, words
+from .completions import Offer, codes, listed, words, words_of
 from .output import COLOURS, settings, shown
 from .render.clock import FORMS
 
@@ -82,7 +82,7 @@ TimeForm = Annotated[str, one_of(FORMS, "no time {}")]
 By = Annotated[str | None, one_of(("operation",), "nothing by {}")]
 FailOn = Annotated[str | None, one_of(SEVERITIES, "no severity {}")]
 """From which severity on a finding makes a command exit with 1."""
-Reader = Annotated[str, offer(readers)]
+Reader = Annotated[str, offer(words_of("amqpsniff.capture.open", "READERS"))]
 OutputFile = Annotated[Path | None, {"callback": _named}]
 Port = Annotated[list[int] | None, at_least(1, 65535)]
 
@@ -262,9 +262,9 @@ class Names:
     queue: str | None = None
     exchange: str | None = None
     routing_key: str | None = None
-    method: Annotated[str | None, offer(method_names)] = None
+    method: Annotated[str | None, offer(words(dict.fromkeys(row.name for row in METHODS)))] = None
     message_id: str | None = None
-    outcome: Annotated[str | None, offer(outcomes)] = None
+    outcome: Annotated[str | None, offer(words_of("amqpsniff.session.codes", "OUTCOMES"))] = None
     errors: bool = False
     packet: str | None = None
     from_: str | None = None
@@ -350,9 +350,12 @@ class Terminal:
     pager: bool = True
 
 
-FILTER_NAMES = frozenset(
-    field.name.strip("_").replace("_", "-") for field in dataclasses.fields(Rows)
-)
+def flag_of(name: str) -> str:
+    """The option of a parameter: `--rotate-size` of `rotate_size`."""
+    return f"--{name.strip('_').replace('_', '-')}"
+
+
+FILTERS = frozenset(flag_of(field.name) for field in dataclasses.fields(Rows))
 """Options that choose rows."""
 
 

@@ -115,13 +115,12 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-        with Progress(progress and not self.options.quiet, self._packets) as bar:
-            wanted = dict(columns) if columns is not None else None
+        wanted = dict(columns) if columns is not None else None
+        with self.passing(progress=progress):
             for made in self.passes.tables(*tables, encoded=True, columns=wanted):
                 if shown:
-                    bar.end()
+                    self._bar.end()
                 yield made
-        self.judge(self.passes.found)
 
     def chosen(
         self,
@@ -147,7 +146,10 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long.
         """
         refused = None
-        with Progress(progress and not self.options.quiet, self._packets):
+        self._bar = Progress(
+            progress and not self.options.quiet, lambda: self.passes.totals.packets
+        )
+        with self._bar:
             try:
                 yield self.capture
             except UsageError as error:  # what was asked for is not in what was read
@@ -156,9 +158,6 @@ class Reading:
             self.judge(self.passes.found)
         if refused is not None:
             raise refused
-
-    def _packets(self) -> int:
-        return self.passes.totals.packets
 
     def judge(self, findings: list[Finding]) -> None:
         """Warn of problems of the files, and if there was no AMQP in them."""

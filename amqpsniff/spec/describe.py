@@ -78,8 +78,9 @@ def names() -> dict[str, str]:
     """All that `look_up` knows by name: topics, classes, methods, reply codes with their names."""
     methods = [row.name for row in METHODS]
     classes = [name.partition(".")[0] for name in methods]
-    of_10 = [row.name for row in (*amqp10.COMPOSITES, *amqp10.CONDITIONS)]
-    known = dict.fromkeys([*TOPICS, *classes, *methods, *of_10], "")
+    composites = [row.name for row in amqp10.COMPOSITES]
+    conditions = [row.name for row in amqp10.CONDITIONS]
+    known = dict.fromkeys([*TOPICS, *classes, *methods, *composites, *conditions], "")
     return known | {str(row.code): row.name for row in REPLY_CODES}
 
 

@@ -14,13 +14,12 @@ from rich.text import Text
 
 from amqpsniff.analysis.top_rows import close_reason
 from amqpsniff.errors import FilterError
-from amqpsniff.findings import SEVERITIES
 from amqpsniff.live.picture import NAMED, Picture, Row, chosen
-from amqpsniff.units import count, octets, of_severity, plural
+from amqpsniff.units import count, octets, plural
 from amqpsniff.wire_text import harmless, named
 
 from ..render.grid import Grid
-from ..render.text import NONE, Paint, cells, cut, cut_middle, folded
+from ..render.text import NONE, Paint, cells, cut, cut_middle, folded, of_severities
 from .state import KEYS, WORDS, State
 from .views import (
     AT_LEAST,
@@ -192,16 +191,6 @@ def finding(row: Row, width: int) -> Iterator[Text]:
     )
 
 
-def counted(picture: Picture) -> list[tuple[str, str]]:
-    """Number of findings of each severity, the gravest first."""
-    parts = []
-    for severity in SEVERITIES[::-1]:
-        number = picture.severities[severity]
-        if number:
-            parts.append((of_severity(number, severity), severity))
-    return parts
-
-
 MIN_ROWS = 5
 """Rows that the view has before anything stands below it."""
 
@@ -265,7 +254,7 @@ class Screen:
         )
         yield from sides(picture.totals, width)
         ended = f", {count(picture.ended)} ended" if picture.ended else ""
-        found = counted(picture) or [("no findings", "key")]
+        found = of_severities(picture.severities) or [("no findings", "key")]
         methods: list[Part] = [
             (f"{harmless(method)} {often(value)}/s", "key")
             for method, value in picture.methods.items()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
 from amqpsniff.analysis.verdict import MAX_LEADS, SURE, and_others, gist, leading
-from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.units import UNKNOWN, count, of_severity, plural
+from amqpsniff.findings import KINDS
+from amqpsniff.units import UNKNOWN, count, plural
 from amqpsniff.wire_text import harmless
 
 from .clock import LineClock
 from .grid import INDENT, PROSE, Column, Grid, facts, or_none, packet_text, table
-from .text import NONE, Words
+from .text import NONE, Words, of_severities
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.clients import Clients
@@ -244,8 +245,7 @@ def _numbers(found: Diagnosis) -> Words:
     """One line: how many findings, how often in all, in how much, and how good the capture was."""
     notes = sum(case.is_note for case in found.cases)
     main = [case for root in found.cases if not root.is_note for case in root.walk()]
-    numbers = {one: sum(KINDS[case.code].severity == one for case in main) for one in SEVERITIES}
-    parts = [(of_severity(numbers[one], one), one) for one in reversed(SEVERITIES) if numbers[one]]
+    parts = of_severities(Counter(KINDS[case.code].severity for case in main))
     if notes:
         parts.append((plural(notes, "note"), ""))
     shown, all_of = len(found.found), found.finding_count
