@@ -15,7 +15,7 @@ from amqpsniff.wire_text import harmless
 
 from .completions import words
 from .files import standard_output, write_text
-from .options import FailOn, Input, Rows, Wanted, at_least, offer, one_of, spread
+from .options import FailOn, Input, Rows, Wanted, at_least, offer, spread
 from .output import Output, write_answer, write_json
 from .reading import Reading, judged
 from .render.clock import LineClock
@@ -61,7 +61,7 @@ def diagnose(
     notes: bool = True,
     places: Annotated[int, at_least(1)] = PLACES,
     fail_on: FailOn = None,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """List problems in captures: the verdict first, then a line for each finding.
 

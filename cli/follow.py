@@ -15,7 +15,7 @@ from amqpsniff.units import duration, octets, plural
 from amqpsniff.wire_text import harmless, word
 
 from .export import write_rows
-from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .options import Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
@@ -47,7 +47,7 @@ def follow(
     bodies: bool = False,
     body_limit: Annotated[int, at_least(0)] = BODY_LIMIT,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Show one conversation, both directions, from top to bottom.
 

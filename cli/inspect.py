@@ -9,7 +9,7 @@ from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.errors import UsageError
 
 from .export import write_rows
-from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .options import Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render.body import INDENT, NOWHERE, hex_lines, preview
@@ -43,7 +43,7 @@ def inspect(
     body_limit: Annotated[int, at_least(0)] = 0,
     hex_: bool = False,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Any
 
 from amqpsniff.process_tuning import gc_paused
 
 from .export import write_rows
-from .options import Input, Rows, one_of, spread
+from .options import Input, Rows, spread
 from .output import Output
 from .reading import Reading
 from .render.list_table import BEGINS, Columns, blocks, columns_of, grid
@@ -33,7 +33,7 @@ def _lists(table: str) -> Callable[[Callable[[], None]], Callable[..., int]]:
             source: Input,
             rows: Rows,
             verbose: bool = False,
-            format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+            format_: str = FORMATS[0],
         ) -> int:
             if format_ != "text":
                 return write_rows(source, rows, table, format_)

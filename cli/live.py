@@ -124,7 +124,7 @@ def live(
     metrics: str | None = None,
     otlp: str | None = None,
     by: By = None,
-    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
+    format_: str | None = None,
 ) -> int:
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
 

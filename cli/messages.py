@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from amqpsniff.analysis.client_names import COLUMNS, ClientNames
 
 from .export import write_rows
-from .options import By, Input, Rows, TimeForm, at_least, one_of, spread
+from .options import By, Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
@@ -37,7 +37,7 @@ def messages(
     body_limit: Annotated[int, at_least(0)] = 0,
     by: By = None,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.
 

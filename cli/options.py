@@ -6,9 +6,10 @@
         -o --output FILE: Write to this file. [default]
 
 An option belongs to the parameter of its longest name, an argument to that of its metavar
-(`CAPTURE...`: captures). `{NAME}` stands for a constant of the module, `[default]` shows the
-default. What a text lacks is in those of `SHARED`, `Decoding` and `Input`. The first sentence is
-what the short help shows. `Annotated[int, at_least(1)]` says what values there may be.
+(`CAPTURE...`: captures). `{NAME}` stands for a constant of the command's module or of this one,
+`[default]` shows the default. What a text lacks is in those of `SHARED`, `Decoding` and `Input`.
+The first sentence is what the short help shows. `Annotated[int, at_least(1)]` says what values
+there may be; of `format_` it is one of the module's `FORMATS`.
 
 A command takes one parameter per group (`source: Input`) and typer sees its fields as parameters of
 their own; `spread` does the translation, and adds the options of `Terminal`, which every command
@@ -21,7 +22,8 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -92,17 +94,12 @@ _ENTRY = re.compile(r"^    (\S.*?): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _CONSTANT = re.compile(r"\{([A-Z_]+)\}")
 
 
-def _described(text: str, module: str) -> dict[str, Any]:
+def _described(text: str) -> dict[str, Any]:
     """What typer knows of the options and arguments of a text, by the parameter's name."""
     found: dict[str, Any] = {}
-
-    def constant(match: re.Match[str]) -> str:
-        value = vars(sys.modules[module])[match[1]]
-        return ", ".join(value) if isinstance(value, tuple | dict) else str(value)
-
     for panel, entries in _SECTION.findall(inspect.cleandoc(text)):
         for spec, said in _ENTRY.findall(entries):
-            about = _CONSTANT.sub(constant, " ".join(said.split()))
+            about = " ".join(said.split())
             given = spec.split(" ")
             flags = sorted((one for one in given if one[0] == "-"), key=len, reverse=True)
             known: dict[str, Any] = {
@@ -126,6 +123,8 @@ SHARED = """
         --body-sha256: Add a digest of each body, as the column body_sha256.
         --by WHAT: Counts and times by this instead: operation, which is the task, event or message
             type of a framework.
+        --format F: Output format: {FORMATS}. [default]
+        -n --limit N: Rows to show of each section. [default]
         -o --output FILE: Write to this file. It is replaced once all is written. Default, and `-`:
             standard output.
         --time FORM: How times are written: {FORMS}. Relative times are seconds since the capture
@@ -134,7 +133,7 @@ SHARED = """
 """
 """Options that several commands have."""
 
-_SHARED = _described(SHARED, __name__)
+_SHARED = _described(SHARED)
 
 
 _HELP: dict[type, dict[str, Any]] = {}
@@ -147,7 +146,7 @@ def group(text: str) -> Callable[[_Class], _Class]:
 
     def make(kind: _Class) -> _Class:
         made: Any = dataclasses.dataclass(kw_only=True)(kind)
-        _HELP[made] = _described(text, made.__module__)
+        _HELP[made] = _described(text)
         return made  # type: ignore[no-any-return]
 
     return make
@@ -360,13 +359,24 @@ FILTERS = frozenset(flag_of(field.name) for field in dataclasses.fields(Rows))
 
 
 def _parameter(
-    one: inspect.Parameter | dataclasses.Field[Any], kind: Any, described: dict[str, Any]
+    one: inspect.Parameter | dataclasses.Field[Any],
+    kind: Any,
+    described: dict[str, Any],
+    constants: Mapping[str, Any],
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
+
+    def constant(match: re.Match[str]) -> str:
+        value = constants[match[1]]
+        return ", ".join(value) if isinstance(value, tuple | dict) else str(value)
+
     make, flags, known = described[one.name.strip("_")]
+    known = known | {"help": _CONSTANT.sub(constant, known["help"])}
+    if one.name == "format_":
+        known |= one_of(constants["FORMATS"], "no format {} here")
     plain, *more = get_args(kind) if hasattr(kind, "__metadata__") else (kind,)
     for extra in more:
-        known = known | extra
+        known |= extra
     default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
     annotation: Any = Annotated[plain, make(*flags, **known)]
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -377,22 +387,25 @@ def _parameters(
     function: Callable[..., Any], described: dict[str, Any]
 ) -> Iterator[tuple[str, Any, inspect.Parameter]]:
     """Of every parameter that typer is to see: the group it belongs to by name, and itself."""
+    constants = ChainMap(vars(sys.modules[function.__module__]), globals())
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         kind = hints[name]
         if dataclasses.is_dataclass(kind):
-            yield from _fields(name, kind)
+            yield from _fields(name, kind, constants)
         else:
-            yield name, None, _parameter(parameter, kind, described)
+            yield name, None, _parameter(parameter, kind, described, constants)
 
 
-def _fields(name: str, kind: Any) -> Iterator[tuple[str, Any, inspect.Parameter]]:
+def _fields(
+    name: str, kind: Any, constants: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, inspect.Parameter]]:
     hints = get_type_hints(kind, include_extras=True)
     described = _SHARED | _HELP[Input]
     for base in reversed(kind.__mro__[:-1]):
         described |= _HELP[base]
     for one in dataclasses.fields(kind):
-        yield name, kind, _parameter(one, hints[one.name], described)
+        yield name, kind, _parameter(one, hints[one.name], described, constants)
 
 
 def _countable(value: Any) -> Any:
@@ -400,19 +413,21 @@ def _countable(value: Any) -> Any:
     return min(value, sys.maxsize) if isinstance(value, int) else value
 
 
-def spread(text: str, *, paged: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def spread(
+    text: str = "", *, paged: bool = True
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command with this help of its options the signature that typer reads.
 
     What it writes on a terminal may be `paged`, unless it comes from standard input, bit by bit.
     """
-    return lambda function: _spread(function, _described(text, function.__module__), paged)
+    return lambda function: _spread(function, _described(text), paged)
 
 
 def _spread(
     function: Callable[..., int], described: dict[str, Any], paged: bool
 ) -> Callable[..., int]:
     found = list(_parameters(function, _SHARED | _HELP[Decoding] | _HELP[Input] | described))
-    terminal = list(_fields("", Terminal))
+    terminal = list(_fields("", Terminal, globals()))
 
     def call(**values: Any) -> int:
         how = {one.name: values[one.name] for _, _, one in terminal}

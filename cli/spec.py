@@ -31,12 +31,11 @@ def names(incomplete: str) -> list[tuple[str, str]]:
 
     Output:
         --dialect D: Only this dialect: {SPOKEN}.
-        --format F: Output format: {FORMATS}. [default]
 """)
 def spec(
     name: Annotated[str, offer(names)] = "",
     dialect: Annotated[str | None, one_of(SPOKEN, "no dialect {}")] = None,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, performatives, reply codes, conditions, tags of field tables.
 

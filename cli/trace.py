@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from amqpsniff.analysis.one_line import Part
 from amqpsniff.units import duration
 
 from .entry import complain
 from .files import standard_output
-from .options import Input, Rows, TimeForm, one_of, spread
+from .options import Input, Rows, TimeForm, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render.clock import FORMS as TIME_FORMS
@@ -46,7 +46,7 @@ def trace(
     operation: str | None = None,
     key: str | None = None,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
 
