@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.analysis.client_names import ClientNames
+from amqpsniff.analysis.in_full import MESSAGE_COLUMNS, frame_fields
 from amqpsniff.errors import UsageError
 
 from .export import write_rows
@@ -16,7 +17,7 @@ from .render.body import INDENT, NOWHERE, hex_lines, preview
 from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines
 from .render.text import Paint
-from .render.tree import MESSAGE_COLUMNS, entry_tree
+from .render.tree import tree
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.frame_bytes import FrameBytes
@@ -78,7 +79,7 @@ def inspect(
                 shown += 1
                 yield lines.frame(entry)
                 if verbose:
-                    yield from entry_tree(entry, output.paint)
+                    yield from tree(frame_fields(entry), output.paint)
                 if limit and entry.message is not None:
                     yield from preview(entry.message, limit, output)
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from amqpsniff.analysis.client_names import COLUMNS, ClientNames
+from amqpsniff.analysis.in_full import message_fields
 
 from .export import write_rows
 from .options import By, Input, Rows, TimeForm, at_least, spread
@@ -16,7 +17,7 @@ from .reading import Reading
 from .render.body import preview
 from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines
-from .render.tree import message_tree
+from .render.tree import tree
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -91,7 +92,7 @@ def _text(
     for message in rows_of(batch):
         yield lines.message(message)
         if verbose:
-            yield from message_tree(message, output.paint)
+            yield from tree(message_fields(message), output.paint)
         if body_limit and message["body"] is not None:
             yield from preview(message, body_limit, output)
 

@@ -264,17 +264,8 @@ def waits_in_vain(entry: Entry, arguments: dict[str, Any]) -> bool:
     return not _ASKS[row.name] or arguments.get("no_wait") is False
 
 
-def links(entry: Entry) -> dict[str, str]:
-    """The reply of a request as a field of a tree."""
-    if entry.response_packet_number is not None:
-        after = "" if entry.response_ns is None else f" after {duration(entry.response_ns)}"
-        return {"reply": f"in packet {entry.response_packet_number}{after}"}
-    arguments = entry.arguments or {}
-    return {"reply": "none in the capture"} if waits_in_vain(entry, arguments) else {}
-
-
 def outcome_text(message: dict[str, Any]) -> str | None:
-    """The outcome of a message as a field of a tree."""
+    """The outcome of a message in words."""
     outcome, packet_number = message["outcome"], message["outcome_packet_number"]
     if outcome is None or packet_number is None:
         return outcome  # type: ignore[no-any-return]

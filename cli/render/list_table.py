@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis import times
+from amqpsniff.analysis.in_full import Raw
 from amqpsniff.analysis.top_rows import is_error
 from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.wire_text import harmless, named
@@ -15,7 +16,7 @@ from amqpsniff.wire_text import harmless, named
 from .clock import date_and_time
 from .grid import Grid, or_none, short_id
 from .text import NONE, Paint, Words
-from .tree import Raw, tree
+from .tree import tree
 
 Columns = dict[str, list[Any]]
 """Rows as the values of each column, by its name."""

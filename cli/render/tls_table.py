@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.in_full import Raw
 from amqpsniff.spec import SIDES
 from amqpsniff.tls.conversation import NO_KEYS
 from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
@@ -14,7 +15,7 @@ from ..output import Output
 from .clock import date_and_time
 from .grid import ID, Grid, or_unknown, table
 from .text import NONE, Paint, Words, folded
-from .tree import Raw, tree
+from .tree import tree
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
