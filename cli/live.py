@@ -342,7 +342,6 @@ class Live:
             delivery_times=None if self.metrics is None else Histogram(),
             hear=self.census.hear if judge else None,
         )
-        out = None if read is None or read.isatty() else read.fileno()
         with ExitStack() as held:
             held.callback(self._tell_notes)
             held.callback(self.watch.close)
@@ -350,6 +349,7 @@ class Live:
                 server = Server(self.metrics, self.watch, self.census)
                 held.callback(server.close)
             self.watch.writer = self._writer(source)  # what is there is written over: now or never
+            out = None if read is None or read.isatty() else read.fileno()
             steps = Steps(self.watch, self._seconds, out=out)
             with stopping(steps):
                 if not judge and not self.decoding.quiet:
