@@ -19,7 +19,6 @@ from .options import Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import ARROWS, Lines
 from .render.text import cut
 
@@ -46,7 +45,7 @@ def follow(
     rows: Rows,
     bodies: bool = False,
     body_limit: Annotated[int, at_least(0)] = BODY_LIMIT,
-    time: TimeForm = TIME_FORMS[0],
+    time: TimeForm = "relative",
     format_: str = FORMATS[0],
 ) -> int:
     """Show one conversation, both directions, from top to bottom.

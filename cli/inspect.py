@@ -14,7 +14,6 @@ from .options import Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render.body import INDENT, NOWHERE, hex_lines, preview
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines
 from .render.text import Paint
 from .render.tree import tree
@@ -43,7 +42,7 @@ def inspect(
     verbose: bool = False,
     body_limit: Annotated[int, at_least(0)] = 0,
     hex_: bool = False,
-    time: TimeForm = TIME_FORMS[0],
+    time: TimeForm = "relative",
     format_: str = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.

@@ -15,7 +15,6 @@ from .options import By, Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines
 from .render.tree import tree
 
@@ -37,7 +36,7 @@ def messages(
     bodies: bool = False,
     body_limit: Annotated[int, at_least(0)] = 0,
     by: By = None,
-    time: TimeForm = TIME_FORMS[0],
+    time: TimeForm = "relative",
     format_: str = FORMATS[0],
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.

@@ -24,8 +24,10 @@ import re
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import (
+    IO,
     TYPE_CHECKING,
     Annotated,
     Any,
@@ -43,6 +45,8 @@ from amqpsniff.findings.kind import SEVERITIES
 from amqpsniff.spec import DIALECTS, METHODS, READINGS
 
 from .completions import Offer, codes, listed, words, words_of
+from .entry import complain
+from .files import STANDARD_OUTPUT, sink
 from .output import COLOURS, settings, shown
 from .render.clock import FORMS
 
@@ -77,7 +81,7 @@ def at_least(least: int, most: int | None = None) -> dict[str, Any]:
 
 def _named(output: Path | None) -> Path | None:
     """The file that is meant; None for `-`, which is standard output as it is standard input."""
-    return None if output == Path("-") else output
+    return None if output == STANDARD_OUTPUT else output
 
 
 TimeForm = Annotated[str, one_of(FORMS, "no time {}")]
@@ -192,6 +196,11 @@ class Decoding:
             "packs": self.packs or (),
         }
 
+    def of(self, captures: list[str], reader: str) -> Input:
+        """The same options, for these captures."""
+        shared = {one.name: getattr(self, one.name) for one in dataclasses.fields(Decoding)}
+        return Input(captures=captures, reader=reader, **shared)
+
 
 @group("""
     Input:
@@ -223,12 +232,7 @@ class Two(Decoding):
 
     def sides(self) -> tuple[Input, Input]:
         """Each of the two as what other commands read."""
-        shared = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("before", "after")
-        }
-        return Input(captures=[self.before], **shared), Input(captures=[self.after], **shared)
+        return self.of([self.before], self.reader), self.of([self.after], self.reader)
 
 
 @group("""
@@ -329,6 +333,30 @@ class Wanted:
     only: Annotated[str | None, offer(listed(codes))] = None
     ignore: Annotated[str | None, offer(listed(codes))] = None
     severity: FailOn = None
+
+
+@group("""
+    Output:
+        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
+            standard output.
+""")
+class NewCapture:
+    """The capture that a command writes."""
+
+    output: Path
+
+    def sink(self, captures: list[str]) -> AbstractContextManager[IO[bytes]]:
+        """A file that takes its place once all is written, or standard output, but no terminal.
+
+        Raises UsageError where it is one of the captures that are read.
+        """
+        terminal = "a capture is not text for a terminal; give -o FILE, or a pipe"
+        return sink(self.output, captures, terminal)
+
+    def tell(self, what: str, written_bytes: int) -> None:
+        """Say on standard error what was written."""
+        name = "standard output" if self.output == STANDARD_OUTPUT else self.output
+        complain(f"{what}, {units.octets(written_bytes)}, in {name}")
 
 
 @group("""

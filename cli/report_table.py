@@ -70,7 +70,7 @@ def report_table(
     if not captures:
         raise UsageError("no capture; see `amqpsniff report-table --help`")
 
-    reading = Reading(Input(captures=captures, reader=reader, **vars(decoding)))
+    reading = Reading(decoding.of(captures, reader))
     table = rows_of_report(
         reading.passes, name, bucket_seconds=bucket or 0, rows=partial(reading.rows, progress=True)
     )

@@ -13,7 +13,6 @@ from .files import standard_output
 from .options import Input, Rows, TimeForm, spread
 from .output import Output
 from .reading import NO_ROW, Reading
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines, joined
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def trace(
     trace_id: str | None = None,
     operation: str | None = None,
     key: str | None = None,
-    time: TimeForm = TIME_FORMS[0],
+    time: TimeForm = "relative",
     format_: str = FORMATS[0],
 ) -> int:
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
