@@ -21,9 +21,12 @@ from collections.abc import Iterator
 
 TYPE_CHECKING = False  # as in `typing`, while whose import Ctrl-C would not be remembered
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any, NoReturn
 
     from amqpsniff.live.event_loop import Steps
+
+    Handler = Callable[[int, Any], object]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -37,22 +40,29 @@ _heard: list[int] = []
 
 
 @contextlib.contextmanager
-def remembered() -> Iterator[None]:
-    """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
-    _heard.clear()
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # no other is told of signals
-        before = {number: signal.getsignal(number) for number in ENDING}
-    ours = {number: handler for number, handler in before.items() if handler in _USUAL}
-    for number in ours:
-        signal.signal(number, _hear)
-    told, sys.unraisablehook = sys.unraisablehook, _dropped
+def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
+    """Signals are handled so meanwhile, by number."""
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        sys.unraisablehook = told
-        for number, handler in ours.items():
+        for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def remembered() -> Iterator[None]:
+    """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
+    _heard.clear()
+    # no other thread is told of signals
+    main = threading.current_thread() is threading.main_thread()
+    ours = [number for number in ENDING if main and signal.getsignal(number) in _USUAL]
+    with handled(dict.fromkeys(ours, _hear)):
+        told, sys.unraisablehook = sys.unraisablehook, _dropped
+        try:
+            yield
+        finally:
+            sys.unraisablehook = told
 
 
 @contextlib.contextmanager
@@ -65,15 +75,10 @@ def stopping(steps: Steps) -> Iterator[None]:
             raise KeyboardInterrupt
         steps.stop()
 
-    before: dict[signal.Signals, Any] = {}
-    for number in ENDING:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-            before[number] = signal.signal(number, stop)
-    try:
+    # what is ignored, as nohup has it, stays so
+    ending = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    with handled(dict.fromkeys(ending, stop)):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def heard() -> bool:

@@ -8,6 +8,7 @@ import sys
 import termios
 import time
 import tty
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from rich.theme import Theme
 
 from amqpsniff.live.picture import Picture, Pictures
 
+from ..interrupts import handled
 from ..output import coloured
 from ..render.text import STYLES
 from .screen import Screen
@@ -158,29 +160,24 @@ class Dashboard:
         self._drawn = 0.0
         self._due = False
         self._stopping = False
-        self._before: dict[int, Any] = {}
+        self._held = ExitStack()
 
     def __enter__(self) -> Dashboard:
-        self.keyboard.__enter__()
-        try:
-            if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
-                self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._on_stop)
-            if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
-                self._before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, self._on_quit)
-            self._before[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._on_resize)
+        handlers: dict[int, Any] = {signal.SIGWINCH: self._on_resize}
+        if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
+            handlers[signal.SIGTSTP] = self._on_stop
+        if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
+            handlers[signal.SIGQUIT] = self._on_quit
+        with ExitStack() as held:
+            held.enter_context(self.keyboard)
+            held.callback(self._end)
+            held.enter_context(handled(handlers))
             self._begin()
-        except BaseException:
-            self.__exit__()
-            raise
+            self._held = held.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        try:
-            self._end()
-        finally:
-            self.keyboard.__exit__()
+        self._held.close()
 
     @property
     def over(self) -> bool:
