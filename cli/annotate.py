@@ -37,7 +37,7 @@ def annotate(
     with new.sink([capture]) as file, Progress(not decoding.quiet) as bar:
         for done in write(reading.passes, file):
             bar.at(reading.capture.totals.packets + done.packets)
-    reading.judge(reading.passes.found)
+    reading.judge()
     if not decoding.quiet:
         packets = plural(done.packets, "packet")
         new.tell(f"{packets}, {count(done.commented)} with comments", done.written_bytes)

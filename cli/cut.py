@@ -46,7 +46,7 @@ def cut(
     with new.sink(source.captures) as file, Progress(not source.quiet) as bar:
         for done in write(reading.passes, file, part, findings=chosen, whole=whole):
             bar.at(done.read)
-    reading.judge(reading.passes.found)
+    reading.judge()
     if not source.quiet:
         if not done.packets:
             reading.warn_of_nothing("no packet matches the options")

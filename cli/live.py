@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
-from amqpsniff.analysis.diagnosis import diagnosis_of
 from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import SECOND_NS, nanoseconds, outside
 from amqpsniff.errors import UsageError
@@ -296,7 +295,7 @@ class Live:
         tables = ("messages",) if self.by else ()
         with (
             self._running(tables, judge=True, columns=columns) as steps,
-            Dashboard(self.watch, self.census, selection, self.by) as dashboard,
+            Dashboard(self.watch, self.watch.census, selection, self.by) as dashboard,
         ):
             self._watch_on(steps, dashboard, wanted)
         self._summarise(sys.stdout)
@@ -329,24 +328,24 @@ class Live:
         source = self._source()
         looked_at = judge or self.metrics is not None
         counts: Any = Figures if looked_at else Census  # which takes less for each connection
-        self.census = counts(TOP, self.rows.channel, self.rows.selection().matches_connection())
+        census = counts(TOP, self.rows.channel, self.rows.selection().matches_connection())
         self.watch: Watch = Watch(
             source,
             options,
             tables,
-            census=self.census,
+            census=census,
             judge=looked_at,
             packets=self.sources.count,
             settle_seconds=self.settle_seconds,
             columns=columns,
             delivery_times=None if self.metrics is None else Histogram(),
-            hear=self.census.hear if judge else None,
+            hear=census.hear if judge else None,
         )
         with ExitStack() as held:
             held.callback(self._tell_notes)
             held.callback(self.watch.close)
             if self.metrics is not None:
-                server = Server(self.metrics, self.watch, self.census)
+                server = Server(self.metrics, self.watch, census)
                 held.callback(server.close)
             self.watch.writer = self._writer(source)  # what is there is written over: now or never
             out = None if read is None or read.isatty() else read.fileno()
@@ -454,31 +453,13 @@ class Live:
         """Write the summary of the run."""
         if self.decoding.quiet:
             return
-        from amqpsniff.analysis.summary import summary
-
-        watch = self.watch
-        pipeline = watch.pipeline
-        totals = pipeline.totals
+        totals = self.watch.pipeline.totals
         times = (totals.first_ns, totals.last_ns, settings.zone)
         nothing = outside(self.rows.from_, self.rows.to, *times)
         if nothing:
             complain(f"warning: {nothing}")
-        result = summary(
-            self.census.facts(),
-            totals,
-            captures=[watch.source.capture],
-            tls=pipeline.encrypted,
-            outcomes=pipeline.outcomes(),
-            replies=pipeline.replies(),
-            findings=watch.found,
-            zone=settings.zone,
-            top=TOP,
-        )
-        if watch.judged:
-            found = diagnosis_of(watch.found, totals, watch.introductions, zone=settings.zone)
-            result["verdict"] = found.verdict.plain()
-        output = Output(file)
-        output.show(*sections(result, output.room, judged=watch.judged))
+        result, output = self.watch.summary(TOP, settings.zone), Output(file)
+        output.show(*sections(result, output.room, judged=self.watch.judged))
 
     def _exit_code(self) -> int:
         writer = self.watch.writer

@@ -33,8 +33,8 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     finally:
         traffic.close()
     for reading, sighting in zip(readings, traffic.sightings, strict=True):
-        reading.passes.totals = sighting.totals
-        reading.judge(sighting.found)
+        reading.passes.totals, reading.passes.found = sighting.totals, sighting.found
+        reading.judge()
     report["failures"] = failures(report, fail_on)
     write_answer(report, form, sections(report))
     code = max(reading.exit_code for reading in readings)

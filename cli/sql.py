@@ -63,7 +63,7 @@ def sql(
         else:
             write(result, result.schema, form, file)
     if whole:
-        reading.judge(reading.passes.found)
+        reading.judge()
     return reading.exit_code
 
 

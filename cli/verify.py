@@ -77,7 +77,7 @@ def verify(
                     shown = line(name if len(names) > 1 else "", difference, output)
                     output.lines([shown])
             reading.passes = comparison.passes
-            reading.judge(reading.passes.found)
+            reading.judge()
         except CaptureError as error:
             if len(names) == 1:
                 raise

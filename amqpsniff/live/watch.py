@@ -124,6 +124,7 @@ class Watch:
         lock: Held while anything changes that another thread may want to read.
         found: All findings, once the run is finished; before, the latest ones.
         judged: True if rules look for findings.
+        census: As it was given.
         introductions: Handshakes of the clients whose connections are over.
     """
 
@@ -151,6 +152,7 @@ class Watch:
         self.introductions = Introductions()
         self.judged = judge or "findings" in tables
         self.delivery_times = delivery_times
+        self.census = census
         self._hearers: list[tuple[Maker, Callable[[Any], None]]] = []
         if delivery_times is not None:
             count = partial(_count_deliveries, delivery_times)
@@ -284,6 +286,34 @@ class Watch:
         for code, number in self._news.rows.items():
             counted[KINDS[code].severity] += number
         return counted
+
+    def summary(self, top: int, zone: str | None = None) -> dict[str, Any]:
+        """The summary of a run with a census, with `top` rows of each section.
+
+        As that of `amqpsniff.Capture`; if rules look for findings, the verdict is that of its
+        `diagnose`. Times of day in it are those of the `zone`, None for UTC.
+        """
+        from amqpsniff.analysis.diagnosis import diagnosis_of
+        from amqpsniff.analysis.summary import summary
+
+        pipeline = self.pipeline
+        made: dict[str, Any] = {
+            **summary(
+                self.census.facts(),
+                pipeline.totals,
+                captures=[self.source.capture],
+                tls=pipeline.encrypted,
+                outcomes=pipeline.outcomes(),
+                replies=pipeline.replies(),
+                findings=self.found,
+                zone=zone,
+                top=top,
+            )
+        }
+        if self.judged:
+            found = diagnosis_of(self.found, pipeline.totals, self.introductions, zone=zone)
+            made["verdict"] = found.verdict.plain()
+        return made
 
     def close(self) -> None:
         """Let go of the source and end the file."""
