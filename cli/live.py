@@ -295,7 +295,7 @@ class Live:
         tables = ("messages",) if self.by else ()
         with (
             self._running(tables, judge=True, columns=columns) as steps,
-            Dashboard(self.watch, self.watch.census, selection, self.by) as dashboard,
+            Dashboard(self.watch, selection, self.by) as dashboard,
         ):
             self._watch_on(steps, dashboard, wanted)
         self._summarise(sys.stdout)
@@ -339,13 +339,13 @@ class Live:
             settle_seconds=self.settle_seconds,
             columns=columns,
             delivery_times=None if self.metrics is None else Histogram(),
-            hear=census.hear if judge else None,
+            hear=judge,
         )
         with ExitStack() as held:
             held.callback(self._tell_notes)
             held.callback(self.watch.close)
             if self.metrics is not None:
-                server = Server(self.metrics, self.watch, census)
+                server = Server(self.metrics, self.watch)
                 held.callback(server.close)
             self.watch.writer = self._writer(source)  # what is there is written over: now or never
             out = None if read is None or read.isatty() else read.fileno()

@@ -99,13 +99,13 @@ class Pictures:
     """Takes pictures of a run; it began when this was made.
 
     Args:
-        watch, figures: The run and its figures.
+        watch: The run, whose census is `Figures`.
         selection: Filters that rows of views must fulfil, and the time zone of the verdict.
     """
 
-    def __init__(self, watch: Watch, figures: Figures, selection: Selection) -> None:
+    def __init__(self, watch: Watch, selection: Selection) -> None:
         self._watch = watch
-        self._figures = figures
+        self._figures: Figures = watch.census
         self._wanted = _by_name(selection)
         self._zone = selection.tz
         self._began = time.monotonic()

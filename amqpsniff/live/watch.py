@@ -118,7 +118,7 @@ class Watch:
         settle_seconds: Maximum wait of rows; None for no limit.
         columns: Columns to return, by table; those of links are made if they are named.
         delivery_times: Counts the times from publishes to their deliveries; None not to.
-        hear: Called with batches of messages, each with the columns `NAMING`; None not to.
+        hear: True if the census takes what messages say of their clients: the columns `NAMING`.
 
     Attributes:
         lock: Held while anything changes that another thread may want to read.
@@ -141,7 +141,7 @@ class Watch:
         settle_seconds: float | None = SETTLE_SECONDS,
         columns: Mapping[str, Collection[str]] | None = None,
         delivery_times: Histogram | None = None,
-        hear: Callable[[Any], None] | None = None,
+        hear: bool = False,
     ) -> None:
         columns = columns or {}
         self.source = source
@@ -157,8 +157,8 @@ class Watch:
         if delivery_times is not None:
             count = partial(_count_deliveries, delivery_times)
             self._hearers.append((Maker("messages", columns=(PUBLISHED,)), count))
-        if hear is not None:
-            self._hearers.append((Maker("messages", columns=NAMING), hear))
+        if hear:
+            self._hearers.append((Maker("messages", columns=NAMING), census.hear))
         plan = plan_for(
             [*self._makers, *(maker for maker, _ in self._hearers)],
             ("findings",) if judge else (),

@@ -27,7 +27,6 @@ from .views import OPERATIONS, VIEWS
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
-    from amqpsniff.live.figures import Figures
     from amqpsniff.live.watch import Watch
 
 
@@ -135,18 +134,15 @@ class Dashboard:
 
     Args:
         watch: The run.
-        figures: Its figures.
         selection: The part of the traffic that is shown.
         by: What messages are counted by too: `operation`; None for nothing.
     """
 
-    def __init__(
-        self, watch: Watch, figures: Figures, selection: Selection, by: str | None = None
-    ) -> None:
+    def __init__(self, watch: Watch, selection: Selection, by: str | None = None) -> None:
         self.state = State()
         if by:
             self.state.views, self.state.view = (*VIEWS, OPERATIONS), OPERATIONS.name
-        self.pictures = Pictures(watch, figures, selection)
+        self.pictures = Pictures(watch, selection)
         self.keyboard = Keyboard()
         self._selection = selection
         self._console = Console(

@@ -33,7 +33,7 @@ def metrics() -> dict[str, set[str]]:
             watch.step()
             list(watch.rows())
         found: dict[str, set[str]] = {"amqpsniff_packets_dropped_total": set()}
-        for family in Collector(watch, figures).collect():
+        for family in Collector(watch).collect():
             for sample in family.samples:
                 found.setdefault(sample.name, set()).update(sample.labels)
     finally:

@@ -68,12 +68,12 @@ def test_dashboard_and_metrics(part: float, tmp_path: Path) -> None:
     while watch.step():
         for _ in watch.rows():
             pass
-    pictures = Pictures(watch, figures, Selection())
+    pictures = Pictures(watch, Selection())
     picture = pictures.take(None)
     names = [None, *(row["connection_id"] for row in picture.connections)]
     screens = list(_screens(pictures, names))
     assert any("healthy." in screen for screen in screens)
-    metrics = Collector(watch, figures).collect()
+    metrics = Collector(watch).collect()
     labels = [str(sample.labels) for metric in metrics for sample in metric.samples]
     assert any("healthy." in label for label in labels) or part < 1
     for _ in watch.finish():

@@ -268,10 +268,10 @@ def run_of(capture: Path, **wanted: Any) -> Picture:
     """The dashboard's picture of a capture, before its end."""
     figures = Figures(10)
     source = FileCapture([str(capture)])
-    watch = Watch(source, Options(), (), census=figures, judge=True, hear=figures.hear)
+    watch = Watch(source, Options(), (), census=figures, judge=True, hear=True)
     watch.step()
     deque(watch.rows(), 0)
-    picture = Pictures(watch, figures, Selection(**wanted)).take(None)
+    picture = Pictures(watch, Selection(**wanted)).take(None)
     watch.close()
     return picture
 
@@ -290,7 +290,7 @@ def test_what_hangs_goes_on_while_nothing_comes(monkeypatch: pytest.MonkeyPatch)
     source = FileCapture([str(INCIDENTS / "a_prefetch.pcap")])
     watch = Watch(source, Options(), (), census=figures, settle_seconds=2.0)
     watch.step()
-    pictures = Pictures(watch, figures, Selection())
+    pictures = Pictures(watch, Selection())
     before = pictures.take(None).connections
     now = time.monotonic()
     monkeypatch.setattr("amqpsniff.live.watch.time.monotonic", lambda: now + 42.0)
