@@ -13,8 +13,8 @@ from amqpsniff.analysis.quality import EMPTY, FLAWLESS
 from amqpsniff.analysis.verdict import MAX_LEADS, SURE, and_others, gist, leading
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import KINDS
-from amqpsniff.units import UNKNOWN, count, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.units import count, plural
+from amqpsniff.wire_text import ends, harmless
 
 from .completions import words
 from .files import standard_output, write_text
@@ -273,7 +273,7 @@ class DiagnosisText:
             packet = _packets(row, self.several)
             several = "s" if "–" in packet else ""
             parts = [f"packet{several} {packet}"] if packet != NONE else []
-            parts += [ends] if (ends := _ends(row)) != NONE else []
+            parts += [where] if (where := _where(row)) != NONE else []
             parts += [name] if (name := self._clients.name(row["connection_id"])) else []
             if row["channel"] is not None:
                 parts.append(f"channel {row['channel']}")
@@ -292,7 +292,7 @@ class DiagnosisText:
             ("?>seconds", "ts_ns", self.clock.show),
             (">times", "count", count),
             ("*name", "connection_id", lambda one: self._clients.name(one) or NONE),
-            ("*client → server", "", _ends),
+            ("*client → server", "", _where),
             (">channel", "channel", or_none(str)),
             ("~detail", "detail", lambda detail: harmless(detail or "")),
             indent=INDENT,
@@ -310,11 +310,11 @@ def _packets(row: Row, several: bool) -> str:
     return packet_text(row, several) + (f"–{last}" if last not in (None, first) else "")
 
 
-def _ends(row: Row) -> str:
+def _where(row: Row) -> str:
     """The connection, or the capture for a finding without a connection."""
     if row["connection_id"] is None:
         return harmless(row["capture"] or NONE)
-    return harmless(f"{row['client'] or UNKNOWN} → {row['server'] or UNKNOWN}")
+    return ends(row["client"], row["server"])
 
 
 def _elsewhere(row: Row) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff.analysis.timeline import GAP, Entry
 from amqpsniff.units import duration, octets, plural
-from amqpsniff.wire_text import harmless, word
+from amqpsniff.wire_text import ends, harmless, word
 
 from .export import write_rows
 from .options import Input, Rows, TimeForm, at_least, spread
@@ -120,8 +120,7 @@ class Telling:
     def heading(self) -> Iterator[str]:
         """The two ends of the conversation."""
         row, paint = self._row, self._output.paint
-        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
-        yield f"{paint('connection', row['connection_id'])} {ends}"
+        yield f"{paint('connection', row['connection_id'])} {ends(row['client'], row['server'])}"
         said = " ".join(
             f"{name}={word(row[column])}" if name else word(row[column])
             for column, name in SAID

@@ -12,7 +12,7 @@ from amqpsniff.analysis.in_full import Raw
 from amqpsniff.analysis.top_rows import is_error
 from amqpsniff.process_tuning import gc_paused
 from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
-from amqpsniff.wire_text import harmless, named
+from amqpsniff.wire_text import ends, harmless, named
 
 from .export import write_rows
 from .options import Input, Rows, spread
@@ -365,9 +365,9 @@ def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:
     """All that is known of each row, one field a line."""
     for values in zip(*columns.values(), strict=True):
         row = dict(zip(columns, values, strict=True))
-        ends = f"{named(row['client'])} → {named(row['server'])}"
-        place = f" channel {row['channel']}" if table != "connections" else ""
-        yield f"{paint('connection', row['connection_id'])} {ends}{place}"
+        place = ends(row["client"], row["server"])
+        place += f" channel {row['channel']}" if table != "connections" else ""
+        yield f"{paint('connection', row['connection_id'])} {place}"
         yield from tree(_fields(row), paint, 1)
 
 

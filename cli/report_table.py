@@ -87,8 +87,6 @@ def _list(form: str) -> int:
             grid.add(Words(one.name, "name"), one.about)
         Output().show(grid)
         return 0
-    import pyarrow as pa
-
     rows = [{"report": one.name, "title": one.title, "about": one.about, "order": one.order}
             for one in REPORTS.values()]  # fmt: skip
     write_table(pa.Table.from_pylist(rows), form)

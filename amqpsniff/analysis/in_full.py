@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.one_line import outcome_text, status, waits_in_vain
 from amqpsniff.analysis.times import exact
 from amqpsniff.units import duration, octets
+from amqpsniff.wire_text import ends
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
@@ -94,7 +95,7 @@ def _reply(entry: Entry) -> str:
 
 
 def _connection(row: Any) -> Raw:
-    return Raw(f"{row.connection_id} {row.client or '?'} → {row.server or '?'}")
+    return Raw(f"{row.connection_id} {ends(row.client, row.server)}")
 
 
 def _frame(entry: Entry) -> str:
