@@ -320,7 +320,6 @@ class Live:
         from amqpsniff.live.watch import Watch
         from amqpsniff.options import Options
         from amqpsniff.session.census import Census
-        from amqpsniff.session.counts import Histogram
 
         options = Options.of(
             **self.decoding.given(), tls_keylog=self._keylog(), tls_keylog_later=True
@@ -338,7 +337,7 @@ class Live:
             packets=self.sources.count,
             settle_seconds=self.settle_seconds,
             columns=columns,
-            delivery_times=None if self.metrics is None else Histogram(),
+            time_deliveries=self.metrics is not None,
             hear=judge,
         )
         with ExitStack() as held:

@@ -117,7 +117,7 @@ class Watch:
         packets: Number of packets to take; None for any number.
         settle_seconds: Maximum wait of rows; None for no limit.
         columns: Columns to return, by table; those of links are made if they are named.
-        delivery_times: Counts the times from publishes to their deliveries; None not to.
+        time_deliveries: True to count the times from publishes to their deliveries.
         hear: True if the census takes what messages say of their clients: the columns `NAMING`.
 
     Attributes:
@@ -125,6 +125,7 @@ class Watch:
         found: All findings, once the run is finished; before, the latest ones.
         judged: True if rules look for findings.
         census: As it was given.
+        delivery_times: The times from publishes to their deliveries; None if they are not counted.
         introductions: Handshakes of the clients whose connections are over.
     """
 
@@ -140,7 +141,7 @@ class Watch:
         packets: int | None = None,
         settle_seconds: float | None = SETTLE_SECONDS,
         columns: Mapping[str, Collection[str]] | None = None,
-        delivery_times: Histogram | None = None,
+        time_deliveries: bool = False,
         hear: bool = False,
     ) -> None:
         columns = columns or {}
@@ -151,11 +152,11 @@ class Watch:
         self._makers = [Maker(table, encoded=True, columns=columns.get(table)) for table in tables]
         self.introductions = Introductions()
         self.judged = judge or "findings" in tables
-        self.delivery_times = delivery_times
+        self.delivery_times = Histogram() if time_deliveries else None
         self.census = census
         self._hearers: list[tuple[Maker, Callable[[Any], None]]] = []
-        if delivery_times is not None:
-            count = partial(_count_deliveries, delivery_times)
+        if self.delivery_times is not None:
+            count = partial(_count_deliveries, self.delivery_times)
             self._hearers.append((Maker("messages", columns=(PUBLISHED,)), count))
         if hear:
             self._hearers.append((Maker("messages", columns=NAMING), census.hear))
