@@ -216,6 +216,39 @@ class TracedMessage:
         return sorted(found, key=lambda one: (one[0].ts_ns or 0, one[0].packet_number or 0))
 
 
+def _deed(row: Row, first: Row) -> Iterator[Part]:
+    """The event of a row, without what the heading has said of the first row."""
+    method = row["method"]
+    style = "method.error" if method == "basic.return" else "method"
+    yield Part(style, DEEDS.get(method) or str(method))
+    if row["redelivered"]:
+        yield Part("warning", "again")
+    if row["reply_code"] is not None:
+        yield Part("error", str(row["reply_code"]))
+        yield Part("name", "", quoted(harmless(row["reply_text"] or "")))
+    yield from _delivery(row)
+    for name in ("exchange", "routing_key"):
+        if row[name] not in (None, first[name]):
+            yield named(name, row[name])
+    if row["mandatory"]:
+        yield Part("key", "mandatory")
+    if row["status"] != "complete":
+        yield Part("warning", status(row))
+    if row["consumer_tag"] is not None:
+        yield named("consumer_tag", row["consumer_tag"])
+    if row["outcome"] == "automatic":
+        yield Part("key", "without ack")
+    if row["outcome"] in WAITING:
+        yield Part("warning", row["outcome"])
+
+
+def _delivery(row: Row) -> Iterator[Part]:
+    """The queue and the delivery tag, which tell a delivery from others."""
+    for name in ("queue", "delivery_tag"):
+        if row[name] is not None:
+            yield named(name, row[name])
+
+
 class Tracer:
     """Finds the rows of the messages that are meant, batch by batch.
 
@@ -373,36 +406,3 @@ def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
         for told_by in filter(None, (row["correlation_id"], row["message_id"])):
             if row["reply_to"]:
                 yield row["reply_to"], told_by
-
-
-def _deed(row: Row, first: Row) -> Iterator[Part]:
-    """The event of a row, without what the heading has said of the first row."""
-    method = row["method"]
-    style = "method.error" if method == "basic.return" else "method"
-    yield Part(style, DEEDS.get(method) or str(method))
-    if row["redelivered"]:
-        yield Part("warning", "again")
-    if row["reply_code"] is not None:
-        yield Part("error", str(row["reply_code"]))
-        yield Part("name", "", quoted(harmless(row["reply_text"] or "")))
-    yield from _delivery(row)
-    for name in ("exchange", "routing_key"):
-        if row[name] not in (None, first[name]):
-            yield named(name, row[name])
-    if row["mandatory"]:
-        yield Part("key", "mandatory")
-    if row["status"] != "complete":
-        yield Part("warning", status(row))
-    if row["consumer_tag"] is not None:
-        yield named("consumer_tag", row["consumer_tag"])
-    if row["outcome"] == "automatic":
-        yield Part("key", "without ack")
-    if row["outcome"] in WAITING:
-        yield Part("warning", row["outcome"])
-
-
-def _delivery(row: Row) -> Iterator[Part]:
-    """The queue and the delivery tag, which tell a delivery from others."""
-    for name in ("queue", "delivery_tag"):
-        if row[name] is not None:
-            yield named(name, row[name])
