@@ -61,6 +61,11 @@ def named(name: str | None) -> str:
     return harmless(name) if name else '""'
 
 
+def ends(client: str | None, server: str | None) -> str:
+    """The addresses of both ends of a connection: `10.0.0.7:40512 → 10.0.0.1:5672`."""
+    return f"{named(client)} → {named(server)}"
+
+
 def exchange_name(name: str | None) -> str:
     """The name of an exchange for a table; the default exchange has no name of its own."""
     return DEFAULT_EXCHANGE if name == "" else named(name)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
+from amqpsniff.units import count, plural
 
-from amqpsniff.units import count, octets, plural
-
-from .entry import complain
-from .files import capture_sink, named_output
-from .options import Decoding, Input, Reader, spread
+from .options import Decoding, NewCapture, Reader, spread
 from .progress import Progress
 from .reading import Reading
 
@@ -17,15 +12,11 @@ from .reading import Reading
 @spread("""
     Arguments:
         CAPTURE: A capture file.
-
-    Output:
-        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
-            standard output.
 """)
 def annotate(
     capture: str,
     decoding: Decoding,
-    output: Path,
+    new: NewCapture,
     reader: Reader = "auto",
 ) -> int:
     """Write a capture with findings as packet comments, for Wireshark.
@@ -42,15 +33,12 @@ def annotate(
     """
     from amqpsniff.wireshark.annotate import annotate as write
 
-    source = Input(captures=[capture], reader=reader, **dataclasses.asdict(decoding))
-    reading = Reading(source)
-    with capture_sink(output, [capture]) as file, Progress(not source.quiet) as bar:
+    reading = Reading(decoding.of([capture], reader))
+    with new.sink([capture]) as file, Progress(not decoding.quiet) as bar:
         for done in write(reading.passes, file):
             bar.at(reading.capture.totals.packets + done.packets)
-    reading.judge(reading.passes.found)
-    if not source.quiet:
-        complain(
-            f"{plural(done.packets, 'packet')}, {count(done.commented)} with comments, "
-            f"{octets(done.written_bytes)}, in {named_output(output)}"
-        )
+    reading.judge()
+    if not decoding.quiet:
+        packets = plural(done.packets, "packet")
+        new.tell(f"{packets}, {count(done.commented)} with comments", done.written_bytes)
     return reading.exit_code

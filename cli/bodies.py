@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Any
 
 from amqpsniff.analysis.content_encoding import (
     ENCODINGS,
@@ -22,7 +22,7 @@ from amqpsniff.units import count
 from amqpsniff.units import octets as shown
 
 from .entry import complain
-from .options import Input, Rows, one_of, spread
+from .options import Input, Rows, spread
 from .reading import Reading
 
 COLUMNS = (
@@ -36,21 +36,21 @@ MANIFEST = ("file", *COLUMNS[:-2], "size", "sha256", "decoded")
 """Columns of the manifest. `file` is null where nothing of a body was captured, `size` and `sha256`
 are those of the file, `decoded` is true where its content encoding was undone."""
 
-MANIFEST_FORMATS = ("ndjson", "csv")
+FORMATS = ("ndjson", "csv")
 
 
 @spread("""
     Output:
         -o --output DIR: Directory to write to: a new or an empty one.
         --decode: Decompress bodies: gzip, deflate, zstd, bzip2, xz and br.
-        --format F: Format of the manifest: {MANIFEST_FORMATS}. [default]
+        --format F: Format of the manifest: {FORMATS}. [default]
 """)
 def bodies(
     source: Input,
     rows: Rows,
     output: Path,
     decode: bool = False,
-    format_: Annotated[str, one_of(MANIFEST_FORMATS, "no format {} here")] = MANIFEST_FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Write the bodies of messages to files, with a manifest.
 
@@ -93,11 +93,10 @@ def _refuse(directory: Path) -> None:
 
 
 def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
-    from amqpsniff.tables.values import values
+    from amqpsniff.tables.values import rows_of
 
     for kept in reading.chosen(wanted, columns=COLUMNS, progress=True):
-        for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):
-            yield dict(zip(COLUMNS, row, strict=True))
+        yield from rows_of(kept)
 
 
 def _manifest(file: IO[str], form: str) -> Any:

@@ -20,7 +20,7 @@ from amqpsniff.errors import UsageError
 
 from .help import Command, painted, program_help
 from .installed import warn_once_if_slow
-from .options import FILTER_NAMES
+from .options import FILTERS
 
 GROUPS = {
     "What is wrong": {
@@ -177,7 +177,7 @@ def _no_option(text: str, name: str) -> str:
     now, commands = RENAMED.get(option, ("", ()))
     if name in commands:
         return f"{option} is now {now}"
-    if option.removeprefix("--") in FILTER_NAMES and name in COMMANDS:
+    if option in FILTERS and name in COMMANDS:
         return (
             f"{option} chooses rows of a capture, which {name} does not; No such option: {option}"
         )

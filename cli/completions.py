@@ -8,6 +8,7 @@ offers files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,6 +26,15 @@ def words(choices: Iterable[str]) -> Offer:
 
     def offer(incomplete: str) -> list[tuple[str, str]]:
         return [(word, "") for word in offered if word.startswith(incomplete)]
+
+    return offer
+
+
+def words_of(module: str, name: str) -> Offer:
+    """The words of a tuple of a module, which is imported when they are asked for."""
+
+    def offer(incomplete: str) -> list[tuple[str, str]]:
+        return words(getattr(import_module(module), name))(incomplete)
 
     return offer
 
@@ -60,27 +70,6 @@ def columns(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
     schema = EVERYTHING.get(context.params.get("table") or "")
     return [] if schema is None else listed(words(schema.names))(incomplete)
-
-
-def readers(incomplete: str) -> list[tuple[str, str]]:
-    """Readers of captures."""
-    from amqpsniff.capture.open import READERS
-
-    return words(READERS)(incomplete)
-
-
-def outcomes(incomplete: str) -> list[tuple[str, str]]:
-    """Outcomes of messages."""
-    from amqpsniff.session.codes import OUTCOMES
-
-    return words(OUTCOMES)(incomplete)
-
-
-def method_names(incomplete: str) -> list[tuple[str, str]]:
-    """Names of methods."""
-    from amqpsniff.spec import METHODS
-
-    return words(dict.fromkeys(row.name for row in METHODS))(incomplete)
 
 
 def interfaces(incomplete: str) -> list[tuple[str, str]]:

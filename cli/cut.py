@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-from amqpsniff.units import octets, plural
+from amqpsniff.units import plural
 
 from .completions import codes, listed
-from .entry import complain
-from .files import capture_sink, named_output
-from .options import Conditions, Input, offer, spread
+from .options import Conditions, Input, NewCapture, offer, spread
 from .progress import Progress
 from .reading import Reading
 
 
 @spread("""
-    Output:
-        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
-            standard output.
-
     Filters:
         --finding CODES: Packets of the findings with these codes, and of their causes.
         --whole: Whole TCP conversations of all that is chosen.
@@ -27,7 +20,7 @@ from .reading import Reading
 def cut(
     source: Input,
     rows: Conditions,
-    output: Path,
+    new: NewCapture,
     finding: Annotated[str | None, offer(listed(codes))] = None,
     whole: bool = False,
 ) -> int:
@@ -50,15 +43,13 @@ def cut(
     reading = Reading(source, rows)
     part = rows.selection()
     chosen = [code.strip() for code in finding.split(",")] if finding is not None else []
-    with capture_sink(output, source.captures) as file, Progress(not source.quiet) as bar:
+    with new.sink(source.captures) as file, Progress(not source.quiet) as bar:
         for done in write(reading.passes, file, part, findings=chosen, whole=whole):
             bar.at(done.read)
-    reading.judge(reading.passes.found)
+    reading.judge()
     if not source.quiet:
         if not done.packets:
             reading.warn_of_nothing("no packet matches the options")
-        complain(
-            f"{plural(done.packets, 'packet')} of {plural(done.connections, 'connection')}, "
-            f"{octets(done.written_bytes)}, in {named_output(output)}"
-        )
+        packets = plural(done.packets, "packet")
+        new.tell(f"{packets} of {plural(done.connections, 'connection')}", done.written_bytes)
     return reading.exit_code

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff import __version__
+from amqpsniff.analysis.quality import EMPTY, FLAWLESS
+from amqpsniff.analysis.verdict import MAX_LEADS, SURE, and_others, gist, leading
 from amqpsniff.errors import UsageError
+from amqpsniff.findings import KINDS
 from amqpsniff.units import count, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import ends, harmless
 
 from .completions import words
 from .files import standard_output, write_text
-from .options import FailOn, Input, Rows, Wanted, at_least, offer, one_of, spread
-from .output import Output, write_answer, write_json
+from .options import FailOn, Input, Rows, Wanted, at_least, offer, spread
+from .output import Output, write_json
 from .reading import Reading, judged
 from .render.clock import LineClock
-from .render.grid import INDENT, PROSE, Grid, facts
-from .render.text import Words
+from .render.grid import INDENT, PROSE, Column, Grid, facts, or_none, packet_text, table
+from .render.text import NONE, Words, of_severities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from amqpsniff.analysis.finding_tree import Row
-    from amqpsniff.analysis.readiness import Affected, Readiness
-
+    from amqpsniff.analysis.diagnosis import Diagnosis
+    from amqpsniff.analysis.finding_tree import Case, Row
+    from amqpsniff.findings.kind import Kind
 
 FORMATS = ("text", "json", "ndjson", "sarif")
 TARGETS = tuple(f"rabbitmq-4.{minor}" for minor in range(4))
@@ -62,7 +63,7 @@ def diagnose(
     notes: bool = True,
     places: Annotated[int, at_least(1)] = PLACES,
     fail_on: FailOn = None,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """List problems in captures: the verdict first, then a line for each finding.
 
@@ -87,16 +88,17 @@ def diagnose(
 
     reading = Reading(source, rows, warned_of=())
     if for_ is not None:
-        return _ready(reading, for_, rows, format_, fail_on)
+        from .readiness import readiness
+
+        return readiness(reading, for_, rows, format_, fail_on)
     if evidence:
         reading.passes.check_read_again("--evidence")
     with reading.passing() as capture:
         found = capture.diagnose(**vars(wanted), **rows.part())
     if format_ == "text":
-        from .render.diagnosis import Layout, sections
-
         output = Output()
-        layout = Layout(
+        text = DiagnosisText(
+            found,
             output.room,
             LineClock("relative", reading.started),
             narrow=output.narrow,
@@ -107,11 +109,16 @@ def diagnose(
             verbose=verbose,
             notes=notes,
         )
-        output.show(*sections(found, layout))
+        output.show(*text.sections())
     elif format_ == "json":
         write_json(capture.evidence(found) if evidence else found.plain(rows.limit))
     elif format_ == "ndjson":
-        _write(found.findings[: rows.limit])
+        from amqpsniff.tables.batches import finding_batch
+        from amqpsniff.tables.export import write
+        from amqpsniff.tables.schema import FINDINGS
+
+        batch = finding_batch(found.found[: rows.limit])
+        write([batch] if len(batch) else [], FINDINGS, format_, standard_output())
     else:
         from amqpsniff.analysis.sarif import log
 
@@ -122,98 +129,220 @@ def diagnose(
     return judged(reading.exit_code, found.failures(fail_on, notes), quiet=source.quiet)
 
 
-def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
-    """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
-    with reading.passing() as capture:
-        found = capture.readiness(target, **rows.part())
-    write_answer(asdict(found), form, _readiness(found))
-    refused = dict.fromkeys(one.what for one in found.affected if one.effect == "refused")
-    failures = (f"refused: {what}" for what in refused if fail_on is not None)
-    return judged(reading.exit_code, failures, quiet=reading.options.quiet)
+WIDE = 100
+"""Columns from which on places are a table."""
+MIN_WIDTH = 40
+"""Columns that a consequence is given, however deep it is."""
 
 
-def _write(found: list[Row]) -> None:
-    import pyarrow as pa
+@dataclass
+class DiagnosisText:
+    """A diagnosis for a person: the verdict, a line for each finding, details, notes at the end.
 
-    from amqpsniff.tables.export import write
-    from amqpsniff.tables.schema import FINDINGS
+    Attributes:
+        found: The diagnosis.
+        width: Columns of a line.
+        clock: Writes times.
+        narrow: True if there is no room for titles beside codes.
+        several: True if there are several captures: a packet number then needs its file's name.
+        places: Most places shown of a finding.
+        limit: Most findings shown; None for all.
+        brief: True to leave out details.
+        verbose: True for details of all findings.
+        notes: True to show notes on configuration and security.
+    """
 
-    for row in found:
-        row["timestamp"] = None if row["ts_ns"] is None else row["ts_ns"] // 1000
-    batches = [pa.RecordBatch.from_pylist(found, schema=FINDINGS)] if found else []
-    write(batches, FINDINGS, "ndjson", standard_output())
+    found: Diagnosis
+    width: int
+    clock: LineClock
+    narrow: bool = False
+    several: bool = False
+    places: int = PLACES
+    limit: int | None = None
+    brief: bool = False
+    verbose: bool = False
+    notes: bool = True
 
+    def __post_init__(self) -> None:
+        self._clients = self.found.clients
+        self._advised: set[str] = set()
 
-STYLES = {"refused": "error", "ignored": "warning", "changed": "info"}
-"""The style of each effect."""
+    def sections(self) -> Iterator[Grid | Words]:
+        """Everything, the verdict first and notes last."""
+        shown = sorted(self.found.cases, key=lambda case: case.is_note)[: self.limit]
+        cases = [case for case in shown if not case.is_note]
+        notes = [case for case in shown if case.is_note and self.notes]
+        yield from self._verdict()
+        if cases:
+            yield Words("")
+            yield self._lines(one for root in cases for one in root.walk_deep())
+        if not self.brief:
+            yield from self._details(cases, notes)
+        if notes:
+            yield Words("")
+            yield Words("notes on configuration and security", "heading")
+            yield self._lines(((case, 0) for case in notes), notes=True)
 
-VERBS = {"refused": "refuses", "ignored": "ignores", "changed": "changes"}
-
-MAX_THINGS = 3
-"""Queues or exchanges of a client that are named in its line."""
-
-
-def _readiness(found: Readiness) -> Iterator[Grid | Words]:
-    """The verdict, then the changes, the worst first."""
-    yield from _verdict(found)
-    for code, group in groupby(found.affected, lambda one: one.code):
-        rows = list(group)
-        change = rows[0]
+    def _verdict(self) -> Iterator[Words]:
+        """The verdict, a sentence a line, and the numbers under it."""
+        severity = self.found.verdict.severity
+        for sentence in self.found.verdict.sentences:
+            title, colon, rest = sentence.partition(": ")
+            style = "heading" if severity in (None, "info") or not rest else severity
+            yield Words(title, style).add(colon + rest)
         yield Words("")
-        heading = Words(change.effect, STYLES[change.effect]).add(f"  since {change.version}  ")
-        yield heading.add(code, "name")
-        yield _clients(rows)
-        measured = ", ".join(change.measured)
-        source = f"{change.source}; measured on {measured}" if measured else change.source
-        told = (("what changes", change.what), ("what to do", change.advice), ("source", source))
+        yield _numbers(self.found)
+
+    def _lines(self, found: Iterable[tuple[Case, int]], *, notes: bool = False) -> Grid:
+        """Findings with their depth below a cause, one a line; a code alone is never cut."""
+        sure: Column = ("sure", "case", lambda case: SURE[case.first["confidence"]])
+        packet = ">=packet" if self.several else ">packet"
+        return table(
+            [{"case": case, "depth": depth} for case, depth in found],
+            ("severity", "case", _severity),
+            *(() if notes else (sure,)),
+            (">times", "case", lambda case: count(case.count)),
+            (packet, "case", lambda case: packet_text(case.first, self.several)),
+            ("*client", "case", lambda case: self._clients.short(case.findings) or NONE),
+            ("what" if self.narrow else "*what", "", lambda row: self._what(**row)),
+        )
+
+    def _what(self, case: Case, depth: int) -> Words:
+        """The code of a finding, and where there is room its title and the gist of its detail."""
+        text = Words("  " * (depth - 1) + "└ " if depth else "", "key").add(case.code, "name")
+        if self.narrow:
+            return text
+        detail = gist(case.first["detail"], 0)
+        if others := and_others(case.findings):
+            detail += f" ({others})"
+        text.add(f"  {KINDS[case.code].title}").add(f": {detail}" if detail else "")
+        details = len({gist(one.detail, 0) for one in case.findings}) if case.is_note else 1
+        return text.add(f" (the first of {count(details)})" if details > 1 and not others else "")
+
+    def _details(self, cases: list[Case], notes: list[Case]) -> Iterator[Grid | Words]:
+        """The places of findings and what to do: of all, or of those that the verdict tells."""
+        shown = ([one for one in cases if leading(one)] or cases)[:MAX_LEADS]
+        if self.verbose:
+            shown = cases = cases + notes
+        for case in shown:
+            yield Words("")
+            yield from self._case(case)
+        left = len(cases) - len(shown)
+        if left:
+            yield Words("")
+            yield Words(f"details of {plural(left, 'more finding')}: -v", "key")
+
+    def _case(self, case: Case, depth: int = 0) -> Iterator[Grid | Words]:
+        """A case with its places and what to do, and its consequences indented under it."""
+        left = 2 * INDENT * depth
+        for part in self._parts(case, depth, max(self.width - left - INDENT, MIN_WIDTH)):
+            part.indent += left
+            yield part
+        for consequence in case.consequences:
+            yield Words("")
+            yield from self._case(consequence, depth + 1)
+
+    def _parts(self, case: Case, depth: int, width: int) -> Iterator[Grid | Words]:
+        kind = KINDS[case.code]
+        heading = Words("as a result: " if depth else "", "key").add(kind.severity, kind.severity)
+        yield heading.add("  ").add(kind.title, "heading").add("  ").add(kind.code, "name")
+        wide = width >= WIDE and any(one.connection_id for one in case.findings)
+        yield self._places_table(case) if wide else self._places_text(case)
+        more = len(case.findings) - self.places
+        if more > 0:
+            rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
+            yield Words(rest, "key", indent=INDENT)
+        told = (
+            ("likely cause", "" if depth else _elsewhere(case.first)),
+            ("what to do", self._advice(kind, depth)),
+            ("false alarms", "" if depth else kind.false_alarms),
+        )
         yield facts(told, indent=INDENT, most=PROSE)
 
+    def _advice(self, kind: Kind, depth: int) -> str:
+        """Advice; that on a consequence is given once."""
+        if depth and kind.code in self._advised:
+            return ""
+        self._advised.add(kind.code)
+        return kind.advice
 
-def _verdict(found: Readiness) -> Iterator[Words]:
-    version = f"RabbitMQ {found.version}"
-    if not found.connections:
-        yield Words(f"No AMQP connection was captured: nothing can be said about {version}.")
-        return
-    clients = {one.client for one in found.affected}
-    if clients:
-        codes = {one.code: one.effect for one in found.affected}
-        numbers = Counter(codes.values())
-        *first, last = (f"{VERBS[effect]} {numbers[effect]}" for effect in numbers)
-        said = f"{', '.join(first)} and {last}" if first else last
-        does = "does" if len(clients) == 1 else "do"
-        who = plural(len(clients), "client")
-        told = f"{version} {said} of the things that {who} in this capture {does}."
-        yield Words(told, STYLES[next(iter(numbers))])
-    else:
-        yield Words(f"Nothing in this capture is known to change with {version}.", "heading")
-    limits = ["What was declared before the capture is not in it."]
-    if found.midstream:
-        of = plural(found.connections, "connection")
-        limits.append(f"{count(found.midstream)} of {of} began before the capture.")
-    if found.forgotten:
-        limits.append(f"{count(found.forgotten)} more uses were counted and are not listed.")
-    yield Words(" ".join(limits))
+    def _places_text(self, case: Case) -> Words:
+        """The places as text: what a narrow terminal has no columns for."""
+        lines: list[tuple[str, str]] = []
+        for row in case.places(self.places):
+            packet = _packets(row, self.several)
+            several = "s" if "–" in packet else ""
+            parts = [f"packet{several} {packet}"] if packet != NONE else []
+            parts += [where] if (where := _where(row)) != NONE else []
+            parts += [name] if (name := self._clients.name(row["connection_id"])) else []
+            if row["channel"] is not None:
+                parts.append(f"channel {row['channel']}")
+            if row["count"] > 1:
+                parts.append(plural(row["count"], "time"))
+            lines += [(", ".join(parts), "key"), (harmless(row["detail"] or ""), "")]
+        text = Words(indent=INDENT)
+        for at, (line, style) in enumerate(one for one in lines if one[0]):
+            text.add("\n" if at else "").add(line, style)
+        return text
 
-
-def _clients(rows: list[Affected]) -> Grid:
-    """The clients that a change concerns, one a line."""
-    grid = Grid(">packet|*client|user|vhost|>times|~about", indent=INDENT)
-    for (client, user, vhost), group in _by_client(rows).items():
-        things = [one.thing for one in group if one.thing]
-        about = ", ".join(map(harmless, things[:MAX_THINGS]))
-        if len(things) > MAX_THINGS:
-            about += f" and {count(len(things) - MAX_THINGS)} more"
-        first = min(one.packet_number for one in group)
-        times = count(sum(one.count for one in group))
-        grid.add(
-            first, harmless(client), harmless(user or "?"), harmless(vhost or "?"), times,
-            about or "the connection",
-        )  # fmt: skip
-    return grid
+    def _places_table(self, case: Case) -> Grid:
+        return table(
+            case.places(self.places),
+            (">packets", "", lambda row: _packets(row, self.several)),
+            ("?>seconds", "ts_ns", self.clock.show),
+            (">times", "count", count),
+            ("*name", "connection_id", lambda one: self._clients.name(one) or NONE),
+            ("*client → server", "", _where),
+            (">channel", "channel", or_none(str)),
+            ("~detail", "detail", lambda detail: harmless(detail or "")),
+            indent=INDENT,
+        )
 
 
-def _by_client(rows: list[Affected]) -> dict[tuple[str, str | None, str | None], list[Affected]]:
-    clients: dict[tuple[str, str | None, str | None], list[Affected]] = {}
-    for one in rows:
-        clients.setdefault((one.client, one.user, one.vhost), []).append(one)
-    return clients
+def _severity(case: Case) -> Words:
+    severity = KINDS[case.code].severity
+    return Words(severity, severity)
+
+
+def _packets(row: Row, several: bool) -> str:
+    """The first packet of a finding and the last one."""
+    first, last = row["packet_number"], row["last_packet_number"]
+    return packet_text(row, several) + (f"–{last}" if last not in (None, first) else "")
+
+
+def _where(row: Row) -> str:
+    """The connection, or the capture for a finding without a connection."""
+    if row["connection_id"] is None:
+        return harmless(row["capture"] or NONE)
+    return ends(row["client"], row["server"])
+
+
+def _elsewhere(row: Row) -> str:
+    """The cause of a finding that is not shown with its cause."""
+    if row["cause_code"] is None:
+        return ""
+    text = f"{KINDS[row['cause_code']].title} ({row['cause_code']}"
+    if row["cause_packet_number"] is not None:
+        text += f", packet {row['cause_packet_number']}"
+    return f"{text}), which is not among the findings shown"
+
+
+def _numbers(found: Diagnosis) -> Words:
+    """One line: how many findings, how often in all, in how much, and how good the capture was."""
+    notes = sum(case.is_note for case in found.cases)
+    main = [case for root in found.cases if not root.is_note for case in root.walk()]
+    parts = of_severities(Counter(KINDS[case.code].severity for case in main))
+    if notes:
+        parts.append((plural(notes, "note"), ""))
+    shown, all_of = len(found.found), found.finding_count
+    chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
+    if chosen and len(main) + notes < shown:  # several connections may have the same one
+        chosen += f", in {plural(len(main) + notes, 'case')}"
+    text = Words(chosen or ("" if parts else "no findings"))
+    for at, (part, severity) in enumerate(parts):
+        text.add(", " if at else ": " if chosen else "").add(part, severity)
+    text.add(
+        f" in {plural(found.packets, 'packet')}, {plural(found.connections, 'AMQP connection')}"
+    )
+    flawless = FLAWLESS if found.packets else EMPTY
+    return text.add(f"; capture: {' · '.join(found.flaws) or flawless}")

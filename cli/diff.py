@@ -12,7 +12,7 @@ from amqpsniff.process_tuning import release_memory
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import harmless, named, quoted
 
-from .options import FailOn, Input, Two, at_least, one_of, spread
+from .options import FailOn, Input, Two, at_least, spread
 from .output import write_answer
 from .reading import Reading, judged
 from .render.grid import (
@@ -42,8 +42,6 @@ TOP = 20
         --same-traffic: One-way delays and losses between two places. Both captures are of the same
             connections, BEFORE made nearer to the clients and AFTER nearer to the broker; also what
             was altered in between.
-        -n --limit N: Rows to show of each section. [default]
-        --format F: Output format: {FORMATS}. [default]
 
     Exit code:
         --fail-on SEVERITY: Exit with 1 when AFTER has a finding of this severity (info, warning,
@@ -58,7 +56,7 @@ def diff(
     fail_on: FailOn = None,
     fail_slower: Annotated[float | None, at_least(0)] = None,
     limit: Annotated[int, at_least(1)] = TOP,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Show what differs between two captures.
 

@@ -9,7 +9,7 @@ from amqpsniff.findings import CATEGORIES, CONFIDENCES, KINDS, SUBJECTS, Kind
 from amqpsniff.findings.catalogue import described, kind_of
 
 from .completions import codes_and_subjects
-from .options import offer, one_of, spread
+from .options import offer, spread
 from .output import write_answer
 from .render.grid import INDENT, PROSE, Grid, facts
 from .render.text import Words
@@ -21,13 +21,10 @@ FORMATS = ("text", "json")
     Arguments:
         CODE: The code of a finding (frame-end-wrong), or a subject (frames). Without it: all codes,
             by subject.
-
-    Output:
-        --format F: Output format: {FORMATS}. [default]
 """)
 def explain(
     code: Annotated[str, offer(codes_and_subjects)] = "",
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.
 

@@ -46,7 +46,7 @@ def export(
     columns: Annotated[str | None, offer(columns)] = None,
     bodies: bool = False,
     body_sha256: bool = False,
-    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
+    format_: str | None = None,
     output: OutputFile = None,
 ) -> int:
     """Write the rows of a table, for programs.

@@ -12,6 +12,7 @@ from amqpsniff.errors import UsageError
 
 from .completions import interfaces as network_interfaces
 from .entry import complain
+from .interrupts import stopping
 from .options import offer, spread
 from .reading import keylog as known
 
@@ -112,11 +113,10 @@ def _capture(
     """Write packets until Wireshark reads no more or sends a signal."""
     from amqpsniff.capture.filter import ports_expression
     from amqpsniff.capture.live_capture import InterfaceCapture
+    from amqpsniff.live.event_loop import Steps
     from amqpsniff.live.watch import Watch
     from amqpsniff.options import Options
     from amqpsniff.wireshark.extcap import CommentingWriter
-
-    from .event_loop import Steps
 
     options = Options(
         ports=frozenset(ports), tls_keylog=known(keylog, exists=False), tls_keylog_later=True
@@ -128,7 +128,8 @@ def _capture(
         writer = CommentingWriter(sink, source.name_of)
         watch = Watch(source, options, ("findings",), writer=writer)
         try:
-            with Steps(watch, out=sink.fileno()) as steps:
+            steps = Steps(watch, out=sink.fileno())
+            with stopping(steps):
                 for _ in steps:
                     for _, findings in watch.rows():
                         writer.comment(findings)

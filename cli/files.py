@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,16 +31,6 @@ def sink(output: Path | None, captures: list[str], refused: str = "") -> Iterato
     refuse_captures(output, captures)
     with _replacing(output) as file:
         yield file
-
-
-def capture_sink(output: Path, captures: list[str]) -> AbstractContextManager[IO[bytes]]:
-    """A capture to write, in the same way as `sink`."""
-    return sink(output, captures, "a capture is not text for a terminal; give -o FILE, or a pipe")
-
-
-def named_output(output: Path) -> str:
-    """The target of a written capture, in words."""
-    return "standard output" if output == STANDARD_OUTPUT else str(output)
 
 
 def refuse_captures(output: Path, captures: list[str]) -> None:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff.analysis.timeline import GAP, Entry
 from amqpsniff.units import duration, octets, plural
-from amqpsniff.wire_text import harmless, word
+from amqpsniff.wire_text import ends, harmless, word
 
 from .export import write_rows
-from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .options import Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import ARROWS, Lines
 from .render.text import cut
 
@@ -46,8 +45,8 @@ def follow(
     rows: Rows,
     bodies: bool = False,
     body_limit: Annotated[int, at_least(0)] = BODY_LIMIT,
-    time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    time: TimeForm = "relative",
+    format_: str = FORMATS[0],
 ) -> int:
     """Show one conversation, both directions, from top to bottom.
 
@@ -121,8 +120,7 @@ class Telling:
     def heading(self) -> Iterator[str]:
         """The two ends of the conversation."""
         row, paint = self._row, self._output.paint
-        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
-        yield f"{paint('connection', row['connection_id'])} {ends}"
+        yield f"{paint('connection', row['connection_id'])} {ends(row['client'], row['server'])}"
         said = " ".join(
             f"{name}={word(row[column])}" if name else word(row[column])
             for column, name in SAID

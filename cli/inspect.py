@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.analysis.client_names import ClientNames
+from amqpsniff.analysis.in_full import MESSAGE_COLUMNS, frame_fields
 from amqpsniff.errors import UsageError
 
 from .export import write_rows
-from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .options import Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render.body import INDENT, NOWHERE, hex_lines, preview
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines
 from .render.text import Paint
-from .render.tree import MESSAGE_COLUMNS, entry_tree
+from .render.tree import tree
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.frame_bytes import FrameBytes
@@ -42,8 +42,8 @@ def inspect(
     verbose: bool = False,
     body_limit: Annotated[int, at_least(0)] = 0,
     hex_: bool = False,
-    time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    time: TimeForm = "relative",
+    format_: str = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.
 
@@ -78,7 +78,7 @@ def inspect(
                 shown += 1
                 yield lines.frame(entry)
                 if verbose:
-                    yield from entry_tree(entry, output.paint)
+                    yield from tree(frame_fields(entry), output.paint)
                 if limit and entry.message is not None:
                     yield from preview(entry.message, limit, output)
 

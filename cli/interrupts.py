@@ -21,7 +21,12 @@ from collections.abc import Iterator
 
 TYPE_CHECKING = False  # as in `typing`, while whose import Ctrl-C would not be remembered
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Callable, Mapping
+    from typing import Any, NoReturn
+
+    from amqpsniff.live.event_loop import Steps
+
+    Handler = Callable[[int, Any], object]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -35,22 +40,45 @@ _heard: list[int] = []
 
 
 @contextlib.contextmanager
-def remembered() -> Iterator[None]:
-    """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
-    _heard.clear()
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # no other is told of signals
-        before = {number: signal.getsignal(number) for number in ENDING}
-    ours = {number: handler for number, handler in before.items() if handler in _USUAL}
-    for number in ours:
-        signal.signal(number, _hear)
-    told, sys.unraisablehook = sys.unraisablehook, _dropped
+def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
+    """Signals are handled so meanwhile, by number."""
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        sys.unraisablehook = told
-        for number, handler in ours.items():
+        for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def remembered() -> Iterator[None]:
+    """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
+    _heard.clear()
+    # no other thread is told of signals
+    main = threading.current_thread() is threading.main_thread()
+    ours = [number for number in ENDING if main and signal.getsignal(number) in _USUAL]
+    with handled(dict.fromkeys(ours, _hear)):
+        told, sys.unraisablehook = sys.unraisablehook, _dropped
+        try:
+            yield
+        finally:
+            sys.unraisablehook = told
+
+
+@contextlib.contextmanager
+def stopping(steps: Steps) -> Iterator[None]:
+    """The first signal ends a live run in good order, the second at once (KeyboardInterrupt)."""
+    check()
+
+    def stop(*_: object) -> None:
+        if steps.stopped:
+            raise KeyboardInterrupt
+        steps.stop()
+
+    # what is ignored, as nohup has it, stays so
+    ending = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    with handled(dict.fromkeys(ending, stop)):
+        yield
 
 
 def heard() -> bool:

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from functools import partial
+from pathlib import PurePath
+from typing import Any
 
+from amqpsniff.analysis import times
+from amqpsniff.analysis.in_full import Raw
+from amqpsniff.analysis.top_rows import is_error
 from amqpsniff.process_tuning import gc_paused
+from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
+from amqpsniff.wire_text import ends, harmless, named
 
 from .export import write_rows
-from .options import Input, Rows, one_of, spread
+from .options import Input, Rows, spread
 from .output import Output
 from .reading import Reading
-from .render.list_table import BEGINS, Columns, blocks, columns_of, grid
+from .render.clock import date_and_time
+from .render.grid import Grid, ended, or_none, short_id
+from .render.text import NONE, Paint, Words
+from .render.tree import tree
 
 FORMATS = ("text", "ndjson", "csv")
+
+Columns = dict[str, list[Any]]
+"""Rows as the values of each column, by its name."""
 
 MAX_LAID_OUT = 10_000
 """Most rows of one table; more are split over several."""
@@ -33,7 +46,7 @@ def _lists(table: str) -> Callable[[Callable[[], None]], Callable[..., int]]:
             source: Input,
             rows: Rows,
             verbose: bool = False,
-            format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+            format_: str = FORMATS[0],
         ) -> int:
             if format_ != "text":
                 return write_rows(source, rows, table, format_)
@@ -159,3 +172,218 @@ def _in_order(table: str, columns: Columns) -> Columns:
         return columns
     order = sorted(range(len(begins)), key=begins.__getitem__)
     return {name: list(map(column.__getitem__, order)) for name, column in columns.items()}
+
+
+_WHOSE = frozenset(("connection_id", "client", "server"))
+
+
+def grid(
+    table: str,
+    columns: Columns,
+    start_ns: int | None,
+    *,
+    several: bool,
+    narrow: bool,
+) -> Grid:
+    """The rows of a table, one a line; with `several` captures each says which it is of."""
+    columns = columns | {_STARTED: [start_ns] * len(columns["client"])}
+    headings = "|".join(heading for heading, *_ in _TABLES[table])
+    styles = {"id": "connection", "client": "connection"}
+    laid_out = Grid(("*capture|" if several else "") + "id|=client|" + headings, styles=styles)
+    clients = _each(named, columns["client"])
+    if narrow:  # a port alone names no client among several hosts
+        hosts = {(one or "").rpartition(":")[0] for one in columns["client"]}
+        if len(hosts) == 1:
+            clients = [f":{one.rpartition(':')[2]}" for one in clients]
+    whose = [_each(short_id, columns["connection_id"]), clients]
+    if several:
+        whose.insert(0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"]))
+    shown = [_each(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]]
+    laid_out.extend([*whose, *shown])
+    return laid_out
+
+
+def columns_of(table: str) -> list[str]:
+    """The columns of a table that its lines need."""
+    shown = (name for _, _, *names in _TABLES[table] for name in names if name != _STARTED)
+    return list(dict.fromkeys(("capture", "connection_id", "client", BEGINS[table], *shown)))
+
+
+def _each(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+    """`write` of each row of some columns, called once for rows that are alike."""
+    if len(columns) == 1:
+        (column,) = columns
+        plain = write is named and None not in column and "" not in column
+        if plain and "".join(column).isprintable():
+            return column
+        made = {value: write(value) for value in set(column)}
+    else:
+        made = {row: write(*row) for row in set(zip(*columns, strict=True))}
+    if len(made) == 1:
+        return [*made.values()] * len(columns[0])
+    rows = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
+    return list(map(made.__getitem__, rows))
+
+
+def _name(name: str | None, product: str | None, version: str | None) -> str:
+    return named(name or " ".join(filter(None, (product, version))) or None)
+
+
+def _began(capture_ns: int | None, start_ns: int | None, before: bool | None) -> str:
+    """Its begin, in seconds since that of the capture."""
+    if before:
+        return BEFORE
+    if start_ns is None or capture_ns is None:
+        return UNKNOWN
+    return times.seconds(start_ns - capture_ns)
+
+
+def _began_in(capture_ns: int | None, start_ns: int | None, packet: int | None) -> str:
+    return _began(capture_ns, start_ns, packet is None)
+
+
+def _lasted(start_ns: int | None, end_ns: int | None) -> str:
+    return duration(None if start_ns is None or end_ns is None else end_ns - start_ns)
+
+
+def _time(ns: int | None) -> str:
+    return NONE if ns == 0 else duration(ns)
+
+
+def _opening(number: int, nth: int) -> str:
+    return str(number) + (f" #{nth}" if nth > 1 else "")
+
+
+def _most_and_last(most: int | None, end: int | None) -> str | Words:
+    if most is None:
+        return UNKNOWN
+    text = f"{count(most)}/{count(end)}"
+    return Words(text, "warning") if end else text
+
+
+def _why(code: int | None, method: str | None, text: str | None) -> str:
+    if not is_error(code, text):
+        return ""
+    return harmless(text or "") + (f" on {method}" if method else "")
+
+
+def _detached(
+    by: str | None, refused: bool | None, suspended: bool | None, condition: str | None
+) -> Words:
+    """The end of a link: the side that detached it first, and a refusal."""
+    if by is None:
+        return Words("open")
+    if refused:
+        return Words(f"refused by {by}", "error")
+    if by in ("fin", "rst"):
+        return Words(by, "warning")
+    verb = "left" if suspended else "closed"
+    return Words(f"{verb} by {by}", "error" if condition else "")
+
+
+def _condition(*said: str | None) -> str:
+    return harmless(": ".join(filter(None, said)))
+
+
+def _address(role: str, target: str | None, source: str | None) -> str:
+    return named(target if role == "sender" else source)
+
+
+_STARTED = "capture_start_ns"
+"""A column that is put beside those of the table: when the capture began."""
+
+_LASTED = (">???lasted", _lasted, "start_ns", "end_ns")
+_CLOSED = ("closed", ended, "closed_by", "close_code", "close_text")
+_WHY = ("~~why", _why, "close_code", "close_method", "close_text")
+
+_TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "connections": (
+        ("????server", named, "server"),
+        ("*??vhost", named, "vhost"),
+        ("*?????user", named, "user"),
+        ("*??name", _name, "connection_name", "client_product", "client_version"),
+        ("*??????product", partial(_name, None), "client_product", "client_version"),
+        (">????began", _began, _STARTED, "start_ns", "midstream"),
+        _LASTED,
+        (">?????channels", count, "channels"),
+        (">?published", count, "published"),
+        (">?delivered", count, "delivered"),
+        (">????acked", count, "acknowledged"),
+        (">?????sent", octets, "client_bytes"),
+        (">?????received", octets, "server_bytes"),
+        (">????blocked", _time, "blocked_ns"),
+        _CLOSED,
+        _WHY,
+    ),
+    "channels": (
+        (">ch", _opening, "channel", "incarnation"),
+        (">????began", _began_in, _STARTED, "start_ns", "opened_packet_number"),
+        _LASTED,
+        ("??mode", lambda mode: mode or NONE, "mode"),
+        (">?????prefetch", or_none(count), "prefetch_count"),
+        (">?published", count, "published"),
+        (">?????confirmed", count, "confirmed"),
+        (">?????returned", count, "returned"),
+        (">unconf", _most_and_last, "unconfirmed_max", "unconfirmed_end"),
+        (">?delivered", count, "delivered"),
+        (">?????acked", count, "acknowledged"),
+        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">??????consumers", count, "consumers"),
+        _CLOSED,
+        _WHY,
+    ),
+    "links": (
+        (">ch", str, "channel"),
+        ("way", lambda role: "→" if role == "sender" else "←", "role"),
+        ("**=link", named, "link"),
+        ("*address", _address, "role", "target", "source"),
+        (">????began", _began_in, _STARTED, "start_ns", "attached_packet_number"),
+        _LASTED,
+        (">?deliveries", count, "deliveries"),
+        (">?accepted", count, "accepted"),
+        (">???rejected", count, "rejected"),
+        (">???released", count, "released"),
+        (">???modified", count, "modified"),
+        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">??credit", count, "credit_end"),
+        (">????starved", lambda ns: _time(ns or 0), "starved_ns"),
+        ("closed", _detached, "closed_by", "refused", "suspended", "close_condition"),
+        ("~~why", _condition, "close_condition", "close_text"),
+    ),
+}
+"""Of each table the columns of a line: heading, how it is written, and of what."""
+
+BEGINS = {
+    "connections": "first_packet_number",
+    "channels": "opened_packet_number",
+    "links": "attached_packet_number",
+}
+"""The column of the packet with which a row begins, by table."""
+
+
+def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:
+    """All that is known of each row, one field a line."""
+    for values in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, values, strict=True))
+        place = ends(row["client"], row["server"])
+        place += f" channel {row['channel']}" if table != "connections" else ""
+        yield f"{paint('connection', row['connection_id'])} {place}"
+        yield from tree(_fields(row), paint, 1)
+
+
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        if value is None or name in _WHOSE:
+            continue
+        if name in ("start_ns", "end_ns"):
+            fields[name.removesuffix("_ns")] = Raw(date_and_time(value))
+        elif name.endswith("_ns"):
+            fields[name.removesuffix("_ns")] = Raw(duration(value) if value else NONE)
+        elif name.endswith("_bytes"):
+            fields[name] = Raw(f"{count(value)} B")
+        else:
+            fields[name] = value
+    if row["start_ns"] is not None and row["end_ns"] is not None:
+        fields["lasted"] = Raw(lasted(row["start_ns"], row["end_ns"]))
+    return fields

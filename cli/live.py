@@ -8,30 +8,29 @@ import re
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import methodcaller
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
-from amqpsniff.analysis.diagnosis import diagnosis_of
 from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import SECOND_NS, nanoseconds, outside
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces
 from .entry import FAILED, complain
-from .event_loop import Steps
 from .files import refuse_captures, standard_output
-from .options import TABLES, By, Decoding, Rows, at_least, group, offer, one_of, spread
+from .interrupts import stopping
+from .options import TABLES, By, Decoding, Rows, at_least, flag_of, group, offer, one_of, spread
 from .output import Output, settings
 from .reading import keylog
 from .render.summary import sections
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
-    from amqpsniff.live.metrics import Server
+    from amqpsniff.live.event_loop import Steps
     from amqpsniff.live.watch import PacketSource, Watch
 
     from .dashboard.dashboard import Dashboard
@@ -124,7 +123,7 @@ def live(
     metrics: str | None = None,
     otlp: str | None = None,
     by: By = None,
-    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
+    format_: str | None = None,
 ) -> int:
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
 
@@ -171,14 +170,13 @@ def _check_dashboard(
         raise UsageError(
             "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
         )
-    from .dashboard.views import NAMED
+    from amqpsniff.live.picture import NAMED
 
     shown = ("connection", "channel", *NAMED, "errors", "where", "tz")
     chosen = {"table": table, "limit": rows.limit} | rows.part()
     for name, value in chosen.items():
         if value not in (None, False) and name not in shown:
-            option_ = name.strip("_").replace("_", "-")
-            raise UsageError(f"--{option_} chooses rows; give --format ndjson too")
+            raise UsageError(f"{flag_of(name)} chooses rows; give --format ndjson too")
     if settle is not None and not sources.captures:  # of these it says how late packets may be
         raise UsageError("--settle is for rows; give --format ndjson too")
 
@@ -240,7 +238,6 @@ class Live:
 
     def __post_init__(self) -> None:
         self._told_trouble = False
-        self._server: Server | None = None
         duration = self.sources.duration
         self._seconds = None if duration is None else span(duration, "duration")
         _check(self.sources, self.recording)
@@ -298,7 +295,7 @@ class Live:
         tables = ("messages",) if self.by else ()
         with (
             self._running(tables, judge=True, columns=columns) as steps,
-            Dashboard(self.watch, self.census, selection, self.by) as dashboard,
+            Dashboard(self.watch, selection, self.by) as dashboard,
         ):
             self._watch_on(steps, dashboard, wanted)
         self._summarise(sys.stdout)
@@ -313,17 +310,50 @@ class Live:
         columns: Mapping[str, Collection[str]] | None = None,
         read: IO[str] | None = None,
     ) -> Iterator[Steps]:
-        """Capture until the steps are over, or a pipe is not `read` any more."""
-        self._open(tables, judge=judge, columns=columns)
-        out = None if read is None or read.isatty() else read.fileno()
-        try:
-            with Steps(self.watch, self._seconds, out=out) as steps:
+        """Capture until the steps are over, or a pipe is not `read` any more.
+
+        Everything is imported first, for packets do not wait for long.
+        """
+        from amqpsniff.live.event_loop import Steps
+        from amqpsniff.live.figures import Figures
+        from amqpsniff.live.metrics import Server
+        from amqpsniff.live.watch import Watch
+        from amqpsniff.options import Options
+        from amqpsniff.session.census import Census
+
+        options = Options.of(
+            **self.decoding.given(), tls_keylog=self._keylog(), tls_keylog_later=True
+        )
+        source = self._source()
+        looked_at = judge or self.metrics is not None
+        counts: Any = Figures if looked_at else Census  # which takes less for each connection
+        census = counts(TOP, self.rows.channel, self.rows.selection().matches_connection())
+        self.watch: Watch = Watch(
+            source,
+            options,
+            tables,
+            census=census,
+            judge=looked_at,
+            packets=self.sources.count,
+            settle_seconds=self.settle_seconds,
+            columns=columns,
+            time_deliveries=self.metrics is not None,
+            hear=judge,
+        )
+        with ExitStack() as held:
+            held.callback(self._tell_notes)
+            held.callback(self.watch.close)
+            if self.metrics is not None:
+                server = Server(self.metrics, self.watch)
+                held.callback(server.close)
+            self.watch.writer = self._writer(source)  # what is there is written over: now or never
+            out = None if read is None or read.isatty() else read.fileno()
+            steps = Steps(self.watch, self._seconds, out=out)
+            with stopping(steps):
                 if not judge and not self.decoding.quiet:
                     verb = "following" if self.sources.captures else "capturing on"
                     complain(f"{verb} {self.watch.source.capture}; Ctrl-C ends it")
                 yield steps
-        finally:
-            self._close()
 
     def _watch_on(self, steps: Steps, dashboard: Dashboard, wanted: RowFilter) -> None:
         """Step the run and its dashboard until one of them is over."""
@@ -340,58 +370,6 @@ class Live:
 
     def _started(self) -> int | None:
         return self.watch.pipeline.totals.first_ns
-
-    def _open(
-        self,
-        tables: tuple[str, ...],
-        *,
-        judge: bool,
-        columns: Mapping[str, Collection[str]] | None,
-    ) -> None:
-        """Begin to capture; everything is imported first, for packets do not wait for long."""
-        from amqpsniff.live.figures import Figures
-        from amqpsniff.live.metrics import Server
-        from amqpsniff.live.watch import Watch
-        from amqpsniff.options import Options
-        from amqpsniff.session.census import Census
-        from amqpsniff.session.counts import Histogram
-
-        options = Options.of(
-            **self.decoding.given(), tls_keylog=self._keylog(), tls_keylog_later=True
-        )
-        source = self._source()
-        looked_at = judge or self.metrics is not None
-        counts: Any = Figures if looked_at else Census  # which takes less for each connection
-        self.census = counts(TOP, self.rows.channel, self.rows.selection().matches_connection())
-        self.watch: Watch = Watch(
-            source,
-            options,
-            tables,
-            census=self.census,
-            judge=looked_at,
-            packets=self.sources.count,
-            settle_seconds=self.settle_seconds,
-            columns=columns,
-            delivery_times=None if self.metrics is None else Histogram(),
-            hear=self.census.hear if judge else None,
-        )
-        try:
-            if self.metrics is not None:
-                self._server = Server(self.metrics, self.watch, self.census)
-            self.watch.writer = self._writer(source)  # what is there is written over: now or never
-        except BaseException:
-            self._let_go()
-            raise
-
-    def _let_go(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        self.watch.close()
-
-    def _close(self) -> None:
-        self._let_go()
-        for note in self._notes():
-            complain(note)
 
     def _source(self) -> PacketSource:
         """Open the source of packets, then give up the rights that opening took."""
@@ -457,6 +435,10 @@ class Live:
         for _, batch in self.watch.finish():
             yield from _chosen(wanted, batch, sink)
 
+    def _tell_notes(self) -> None:
+        for note in self._notes():
+            complain(note)
+
     def _notes(self) -> Iterator[str]:
         """Notes on the capture since the last call."""
         notes, self.watch.source.notes = self.watch.source.notes, []
@@ -470,31 +452,13 @@ class Live:
         """Write the summary of the run."""
         if self.decoding.quiet:
             return
-        from amqpsniff.analysis.summary import summary
-
-        watch = self.watch
-        pipeline = watch.pipeline
-        totals = pipeline.totals
+        totals = self.watch.pipeline.totals
         times = (totals.first_ns, totals.last_ns, settings.zone)
         nothing = outside(self.rows.from_, self.rows.to, *times)
         if nothing:
             complain(f"warning: {nothing}")
-        result = summary(
-            self.census.facts(),
-            totals,
-            captures=[watch.source.capture],
-            tls=pipeline.encrypted,
-            outcomes=pipeline.outcomes(),
-            replies=pipeline.replies(),
-            findings=watch.found,
-            zone=settings.zone,
-            top=TOP,
-        )
-        if watch.judged:
-            found = diagnosis_of(watch.found, totals, watch.introductions, zone=settings.zone)
-            result["verdict"] = found.verdict.plain()
-        output = Output(file)
-        output.show(*sections(result, output.room, judged=watch.judged))
+        result, output = self.watch.summary(TOP, settings.zone), Output(file)
+        output.show(*sections(result, output.room, judged=self.watch.judged))
 
     def _exit_code(self) -> int:
         writer = self.watch.writer
@@ -517,14 +481,13 @@ def _check(sources: Sources, recording: Recording) -> None:
     captures = sources.captures or []
     for name in ("interface", "filter_", "buffer", "run_as") if captures else ():
         if getattr(sources, name):
-            option = name.strip("_").replace("_", "-")
-            raise UsageError(f"--{option} is for capturing; a capture has its packets")
+            raise UsageError(f"{flag_of(name)} is for capturing; a capture has its packets")
     if "-" in captures and len(captures) > 1:
         raise UsageError("standard input is read alone; leave out the files")
     if recording.write is None:
         for name in ("rotate_size", "rotate_time", "keep"):
             if getattr(recording, name) is not None:
-                raise UsageError(f"--{name.replace('_', '-')} is for --write FILE")
+                raise UsageError(f"{flag_of(name)} is for --write FILE")
     elif recording.keep is not None and not (recording.rotate_size or recording.rotate_time):
         raise UsageError("--keep is for a rotation; give --rotate-size or --rotate-time too")
     elif str(recording.write) == "-" or Path(recording.write).is_dir():

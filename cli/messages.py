@@ -8,15 +8,15 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from amqpsniff.analysis.client_names import COLUMNS, ClientNames
+from amqpsniff.analysis.in_full import message_fields
 
 from .export import write_rows
-from .options import By, Input, Rows, TimeForm, at_least, one_of, spread
+from .options import By, Input, Rows, TimeForm, at_least, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
-from .render.clock import FORMS as TIME_FORMS
 from .render.lines import Lines
-from .render.tree import message_tree
+from .render.tree import tree
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -36,8 +36,8 @@ def messages(
     bodies: bool = False,
     body_limit: Annotated[int, at_least(0)] = 0,
     by: By = None,
-    time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    time: TimeForm = "relative",
+    format_: str = FORMATS[0],
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.
 
@@ -86,14 +86,12 @@ def _text(
     batch: Any, lines: Lines, output: Output, body_limit: int, *, verbose: bool
 ) -> Iterator[str]:
     """The lines of messages; without a `body_limit` no bodies are shown."""
-    from amqpsniff.tables.values import values
+    from amqpsniff.tables.values import rows_of
 
-    names = batch.schema.names
-    for row in zip(*(values(batch, name) for name in names), strict=True):
-        message = dict(zip(names, row, strict=True))
+    for message in rows_of(batch):
         yield lines.message(message)
         if verbose:
-            yield from message_tree(message, output.paint)
+            yield from tree(message_fields(message), output.paint)
         if body_limit and message["body"] is not None:
             yield from preview(message, body_limit, output)
 

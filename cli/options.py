@@ -6,9 +6,10 @@
         -o --output FILE: Write to this file. [default]
 
 An option belongs to the parameter of its longest name, an argument to that of its metavar
-(`CAPTURE...`: captures). `{NAME}` stands for a constant of the module, `[default]` shows the
-default. What a text lacks is in those of `SHARED`, `Decoding` and `Input`. The first sentence is
-what the short help shows. `Annotated[int, at_least(1)]` says what values there may be.
+(`CAPTURE...`: captures). `{NAME}` stands for a constant of the command's module or of this one,
+`[default]` shows the default. What a text lacks is in those of `SHARED`, `Decoding` and `Input`.
+The first sentence is what the short help shows. `Annotated[int, at_least(1)]` says what values
+there may be; of `format_` it is one of the module's `FORMATS`.
 
 A command takes one parameter per group (`source: Input`) and typer sees its fields as parameters of
 their own; `spread` does the translation, and adds the options of `Terminal`, which every command
@@ -21,9 +22,12 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import (
+    IO,
     TYPE_CHECKING,
     Annotated,
     Any,
@@ -38,9 +42,11 @@ import typer
 from amqpsniff import units
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import SEVERITIES
-from amqpsniff.spec import DIALECTS, READINGS
+from amqpsniff.spec import DIALECTS, METHODS, READINGS
 
-from .completions import Offer, codes, listed, method_names, outcomes, readers, words
+from .completions import Offer, codes, listed, words, words_of
+from .entry import complain
+from .files import STANDARD_OUTPUT, sink
 from .output import COLOURS, settings, shown
 from .render.clock import FORMS
 
@@ -75,14 +81,14 @@ def at_least(least: int, most: int | None = None) -> dict[str, Any]:
 
 def _named(output: Path | None) -> Path | None:
     """The file that is meant; None for `-`, which is standard output as it is standard input."""
-    return None if output == Path("-") else output
+    return None if output == STANDARD_OUTPUT else output
 
 
 TimeForm = Annotated[str, one_of(FORMS, "no time {}")]
 By = Annotated[str | None, one_of(("operation",), "nothing by {}")]
 FailOn = Annotated[str | None, one_of(SEVERITIES, "no severity {}")]
 """From which severity on a finding makes a command exit with 1."""
-Reader = Annotated[str, offer(readers)]
+Reader = Annotated[str, offer(words_of("amqpsniff.capture.open", "READERS"))]
 OutputFile = Annotated[Path | None, {"callback": _named}]
 Port = Annotated[list[int] | None, at_least(1, 65535)]
 
@@ -92,17 +98,12 @@ _ENTRY = re.compile(r"^    (\S.*?): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _CONSTANT = re.compile(r"\{([A-Z_]+)\}")
 
 
-def _described(text: str, module: str) -> dict[str, Any]:
+def _described(text: str) -> dict[str, Any]:
     """What typer knows of the options and arguments of a text, by the parameter's name."""
     found: dict[str, Any] = {}
-
-    def constant(match: re.Match[str]) -> str:
-        value = vars(sys.modules[module])[match[1]]
-        return ", ".join(value) if isinstance(value, tuple | dict) else str(value)
-
     for panel, entries in _SECTION.findall(inspect.cleandoc(text)):
         for spec, said in _ENTRY.findall(entries):
-            about = _CONSTANT.sub(constant, " ".join(said.split()))
+            about = " ".join(said.split())
             given = spec.split(" ")
             flags = sorted((one for one in given if one[0] == "-"), key=len, reverse=True)
             known: dict[str, Any] = {
@@ -126,6 +127,8 @@ SHARED = """
         --body-sha256: Add a digest of each body, as the column body_sha256.
         --by WHAT: Counts and times by this instead: operation, which is the task, event or message
             type of a framework.
+        --format F: Output format: {FORMATS}. [default]
+        -n --limit N: Rows to show of each section. [default]
         -o --output FILE: Write to this file. It is replaced once all is written. Default, and `-`:
             standard output.
         --time FORM: How times are written: {FORMS}. Relative times are seconds since the capture
@@ -134,7 +137,7 @@ SHARED = """
 """
 """Options that several commands have."""
 
-_SHARED = _described(SHARED, __name__)
+_SHARED = _described(SHARED)
 
 
 _HELP: dict[type, dict[str, Any]] = {}
@@ -147,7 +150,7 @@ def group(text: str) -> Callable[[_Class], _Class]:
 
     def make(kind: _Class) -> _Class:
         made: Any = dataclasses.dataclass(kw_only=True)(kind)
-        _HELP[made] = _described(text, made.__module__)
+        _HELP[made] = _described(text)
         return made  # type: ignore[no-any-return]
 
     return make
@@ -193,6 +196,11 @@ class Decoding:
             "packs": self.packs or (),
         }
 
+    def of(self, captures: list[str], reader: str) -> Input:
+        """The same options, for these captures."""
+        shared = {one.name: getattr(self, one.name) for one in dataclasses.fields(Decoding)}
+        return Input(captures=captures, reader=reader, **shared)
+
 
 @group("""
     Input:
@@ -224,12 +232,7 @@ class Two(Decoding):
 
     def sides(self) -> tuple[Input, Input]:
         """Each of the two as what other commands read."""
-        shared = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("before", "after")
-        }
-        return Input(captures=[self.before], **shared), Input(captures=[self.after], **shared)
+        return self.of([self.before], self.reader), self.of([self.after], self.reader)
 
 
 @group("""
@@ -262,9 +265,9 @@ class Names:
     queue: str | None = None
     exchange: str | None = None
     routing_key: str | None = None
-    method: Annotated[str | None, offer(method_names)] = None
+    method: Annotated[str | None, offer(words(dict.fromkeys(row.name for row in METHODS)))] = None
     message_id: str | None = None
-    outcome: Annotated[str | None, offer(outcomes)] = None
+    outcome: Annotated[str | None, offer(words_of("amqpsniff.session.codes", "OUTCOMES"))] = None
     errors: bool = False
     packet: str | None = None
     from_: str | None = None
@@ -333,6 +336,30 @@ class Wanted:
 
 
 @group("""
+    Output:
+        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
+            standard output.
+""")
+class NewCapture:
+    """The capture that a command writes."""
+
+    output: Path
+
+    def sink(self, captures: list[str]) -> AbstractContextManager[IO[bytes]]:
+        """A file that takes its place once all is written, or standard output, but no terminal.
+
+        Raises UsageError where it is one of the captures that are read.
+        """
+        terminal = "a capture is not text for a terminal; give -o FILE, or a pipe"
+        return sink(self.output, captures, terminal)
+
+    def tell(self, what: str, written_bytes: int) -> None:
+        """Say on standard error what was written."""
+        name = "standard output" if self.output == STANDARD_OUTPUT else self.output
+        complain(f"{what}, {units.octets(written_bytes)}, in {name}")
+
+
+@group("""
     Terminal:
         --color WHEN: Colour: {COLOURS}. With auto on a terminal, and where FORCE_COLOR or
             CLICOLOR_FORCE is set; not where NO_COLOR is. [default]
@@ -350,20 +377,34 @@ class Terminal:
     pager: bool = True
 
 
-FILTER_NAMES = frozenset(
-    field.name.strip("_").replace("_", "-") for field in dataclasses.fields(Rows)
-)
+def flag_of(name: str) -> str:
+    """The option of a parameter: `--rotate-size` of `rotate_size`."""
+    return f"--{name.strip('_').replace('_', '-')}"
+
+
+FILTERS = frozenset(flag_of(field.name) for field in dataclasses.fields(Rows))
 """Options that choose rows."""
 
 
 def _parameter(
-    one: inspect.Parameter | dataclasses.Field[Any], kind: Any, described: dict[str, Any]
+    one: inspect.Parameter | dataclasses.Field[Any],
+    kind: Any,
+    described: dict[str, Any],
+    constants: Mapping[str, Any],
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
+
+    def constant(match: re.Match[str]) -> str:
+        value = constants[match[1]]
+        return ", ".join(value) if isinstance(value, tuple | dict) else str(value)
+
     make, flags, known = described[one.name.strip("_")]
+    known = known | {"help": _CONSTANT.sub(constant, known["help"])}
+    if one.name == "format_":
+        known |= one_of(constants["FORMATS"], "no format {} here")
     plain, *more = get_args(kind) if hasattr(kind, "__metadata__") else (kind,)
     for extra in more:
-        known = known | extra
+        known |= extra
     default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
     annotation: Any = Annotated[plain, make(*flags, **known)]
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -374,22 +415,25 @@ def _parameters(
     function: Callable[..., Any], described: dict[str, Any]
 ) -> Iterator[tuple[str, Any, inspect.Parameter]]:
     """Of every parameter that typer is to see: the group it belongs to by name, and itself."""
+    constants = ChainMap(vars(sys.modules[function.__module__]), globals())
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         kind = hints[name]
         if dataclasses.is_dataclass(kind):
-            yield from _fields(name, kind)
+            yield from _fields(name, kind, constants)
         else:
-            yield name, None, _parameter(parameter, kind, described)
+            yield name, None, _parameter(parameter, kind, described, constants)
 
 
-def _fields(name: str, kind: Any) -> Iterator[tuple[str, Any, inspect.Parameter]]:
+def _fields(
+    name: str, kind: Any, constants: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, inspect.Parameter]]:
     hints = get_type_hints(kind, include_extras=True)
     described = _SHARED | _HELP[Input]
     for base in reversed(kind.__mro__[:-1]):
         described |= _HELP[base]
     for one in dataclasses.fields(kind):
-        yield name, kind, _parameter(one, hints[one.name], described)
+        yield name, kind, _parameter(one, hints[one.name], described, constants)
 
 
 def _countable(value: Any) -> Any:
@@ -397,19 +441,21 @@ def _countable(value: Any) -> Any:
     return min(value, sys.maxsize) if isinstance(value, int) else value
 
 
-def spread(text: str, *, paged: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def spread(
+    text: str = "", *, paged: bool = True
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command with this help of its options the signature that typer reads.
 
     What it writes on a terminal may be `paged`, unless it comes from standard input, bit by bit.
     """
-    return lambda function: _spread(function, _described(text, function.__module__), paged)
+    return lambda function: _spread(function, _described(text), paged)
 
 
 def _spread(
     function: Callable[..., int], described: dict[str, Any], paged: bool
 ) -> Callable[..., int]:
     found = list(_parameters(function, _SHARED | _HELP[Decoding] | _HELP[Input] | described))
-    terminal = list(_fields("", Terminal))
+    terminal = list(_fields("", Terminal, globals()))
 
     def call(**values: Any) -> int:
         how = {one.name: values[one.name] for _, _, one in terminal}

@@ -12,14 +12,13 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from .files import write_text
-from .render.text import Paint
+from .render.text import Paint, Words
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable
 
     from .render.grid import Grid
-    from .render.text import Words
 
 COLOURS = ("auto", "always", "never")
 """When there are colours: `--color`."""
@@ -92,8 +91,6 @@ def shown(
     try:
         yield
         if settings.left_out:
-            from .render.text import Words
-
             names = ", ".join(settings.left_out)
             note = f"left out for want of width: {names} (--width N shows them)"
             settings.left_out = {}

@@ -57,7 +57,6 @@ class Reading:
     Attributes:
         capture: The `amqpsniff.reader.Capture`.
         passes: The passes over it.
-        findings: All findings, once the pass is over.
         exit_code: 3 when a capture could not be read, else 0, once the pass is over.
     """
 
@@ -77,7 +76,6 @@ class Reading:
         self._scope = scope
         self._outside = ""
         self._warned_of = WARNED_OF if warned_of is None else frozenset(warned_of)
-        self.findings: list[Finding] = []
         self.exit_code = 0
         self.capture = amqpsniff.open(
             *options.captures,
@@ -115,13 +113,12 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-        with Progress(progress and not self.options.quiet, self._packets) as bar:
-            wanted = dict(columns) if columns is not None else None
+        wanted = dict(columns) if columns is not None else None
+        with self.passing(progress=progress):
             for made in self.passes.tables(*tables, encoded=True, columns=wanted):
                 if shown:
-                    bar.end()
+                    self._bar.end()
                 yield made
-        self.judge(self.passes.found)
 
     def chosen(
         self,
@@ -147,28 +144,27 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long.
         """
         refused = None
-        with Progress(progress and not self.options.quiet, self._packets):
+        self._bar = Progress(
+            progress and not self.options.quiet, lambda: self.passes.totals.packets
+        )
+        with self._bar:
             try:
                 yield self.capture
             except UsageError as error:  # what was asked for is not in what was read
                 refused = error
         if self.passes.finished:
-            self.judge(self.passes.found)
+            self.judge()
         if refused is not None:
             raise refused
 
-    def _packets(self) -> int:
-        return self.passes.totals.packets
-
-    def judge(self, findings: list[Finding]) -> None:
+    def judge(self) -> None:
         """Warn of problems of the files, and if there was no AMQP in them."""
-        self.findings = findings
-        codes = {finding.code for finding in self.findings}
-        if codes & WHY_FAILED:
+        findings = self.passes.found
+        if WHY_FAILED & {finding.code for finding in findings}:
             self.exit_code = FAILED
         told = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
         warnings = Counter(
-            f"{one.kind.severity}: {_said(one)}" for one in self.findings if one.code in told
+            f"{one.kind.severity}: {_said(one)}" for one in findings if one.code in told
         )
         for warning, places in warnings.most_common(MAX_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))
@@ -206,7 +202,7 @@ class Reading:
         text += f", {count(tcp) if tcp else 'none'} of them TCP" if totals.packets else ""
         if others:
             text += f", {count(segments) if segments else 'none'} with such a port"
-        through = any(one.code == "capture-through-tshark" for one in self.findings)
+        through = any(one.code == "capture-through-tshark" for one in self.passes.found)
         if totals.packets and not tcp and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:

@@ -18,7 +18,7 @@ from amqpsniff.wire_text import harmless
 
 from .completions import words
 from .files import standard_output
-from .options import Decoding, Input, Reader, Scope, at_least, offer, one_of, spread
+from .options import Decoding, Input, Reader, Scope, at_least, offer, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render import query_result
@@ -39,7 +39,6 @@ DIGITS = 3
         --bucket SECONDS: Length of a time bucket in the reports latency and saturation. Default: at
             most 120 buckets.
         -n --limit N: Show only the first N rows.
-        --format F: Output format: {FORMATS}. [default]
 """)
 def report_table(
     decoding: Decoding,
@@ -47,7 +46,7 @@ def report_table(
     captures: list[str] | None = None,
     bucket: Annotated[int | None, at_least(1)] = None,
     limit: Annotated[int | None, at_least(0)] = None,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
     reader: Reader = "auto",
 ) -> int:
     """Show counts, times and shares as a table, of all captures together.
@@ -71,7 +70,7 @@ def report_table(
     if not captures:
         raise UsageError("no capture; see `amqpsniff report-table --help`")
 
-    reading = Reading(Input(captures=captures, reader=reader, **vars(decoding)))
+    reading = Reading(decoding.of(captures, reader))
     table = rows_of_report(
         reading.passes, name, bucket_seconds=bucket or 0, rows=partial(reading.rows, progress=True)
     )
@@ -88,8 +87,6 @@ def _list(form: str) -> int:
             grid.add(Words(one.name, "name"), one.about)
         Output().show(grid)
         return 0
-    import pyarrow as pa
-
     rows = [{"report": one.name, "title": one.title, "about": one.about, "order": one.order}
             for one in REPORTS.values()]  # fmt: skip
     write_table(pa.Table.from_pylist(rows), form)

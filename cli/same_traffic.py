@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.compare.losses import KINDS
-from amqpsniff.compare.same_traffic import WAYS
+from amqpsniff.compare.same_traffic import WAYS, SameTraffic, failures
 from amqpsniff.units import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
@@ -20,9 +20,6 @@ from .render.text import NONE, Words, heading
 
 def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     """Compare two captures of the same connections; the exit code."""
-    from amqpsniff.compare import SameTraffic
-    from amqpsniff.compare.same_traffic import failures
-
     readings = [Reading(side) for side in two.sides()]
     traffic = SameTraffic(*(reading.passes for reading in readings))
     try:
@@ -33,8 +30,8 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     finally:
         traffic.close()
     for reading, sighting in zip(readings, traffic.sightings, strict=True):
-        reading.passes.totals = sighting.totals
-        reading.judge(sighting.found)
+        reading.passes.totals, reading.passes.found = sighting.totals, sighting.found
+        reading.judge()
     report["failures"] = failures(report, fail_on)
     write_answer(report, form, sections(report))
     code = max(reading.exit_code for reading in readings)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amqpsniff.errors import read_twice
-from amqpsniff.units import octets, plural
+from amqpsniff.units import plural
 
 from .entry import complain
-from .files import capture_sink, named_output
-from .options import Port, spread
+from .options import NewCapture, Port, spread
 from .progress import Progress
 from .reading import keylog
 from .render.tls_table import HOW
@@ -22,10 +20,6 @@ if TYPE_CHECKING:
 @spread("""
     Arguments:
         CAPTURE: A capture file.
-
-    Output:
-        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
-            standard output.
 
     What is kept:
         --names: Replace names by pseudonyms. Those of exchanges, queues, routing keys, virtual
@@ -40,7 +34,7 @@ if TYPE_CHECKING:
 """)
 def sanitize(
     capture: str,
-    output: Path,
+    new: NewCapture,
     names: bool = False,
     addresses: bool = False,
     headers: str | None = None,
@@ -84,7 +78,7 @@ def sanitize(
         tls_keylog=keylog(tls_keylog),
         tls_keys=tuple(tls_key or ()),
     )
-    with capture_sink(output, [capture]) as file, Progress(not quiet) as bar:
+    with new.sink([capture]) as file, Progress(not quiet) as bar:
         for done in write(capture, file, options, decoding):
             bar.at(done.totals.packets + done.packets)
     if quiet:
@@ -97,10 +91,8 @@ def sanitize(
         complain(f"warning: no message has a header {', '.join(done.headers_unseen)}")
     _tell_of_tls(done.totals)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
-    complain(
-        f"{plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}{dropped}, "
-        f"{octets(done.written_bytes)}, in {named_output(output)}"
-    )
+    packets = plural(done.packets, "packet")
+    new.tell(f"{packets} with {plural(done.frames, 'AMQP frame')}{dropped}", done.written_bytes)
     return 0
 
 

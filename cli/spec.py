@@ -6,21 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
-from amqpsniff.errors import UsageError
-from amqpsniff.spec import (
-    DIALECTS,
-    FIELD_TAGS,
-    FRAME_TYPES,
-    METHODS,
-    PROTOCOL_HEADERS,
-    READINGS,
-    REPLY_CODES,
-    Row,
-    amqp10,
-    properties_for,
-    reply_code,
-)
-from amqpsniff.spec.describe import describe
+from amqpsniff.spec import READINGS, properties_for
+from amqpsniff.spec.describe import SPOKEN, look_up, plain
+from amqpsniff.spec.describe import names as known_names
 
 from .options import offer, one_of, spread
 from .output import Output, write_json
@@ -28,27 +16,11 @@ from .render.grid import METHOD, Column, Grid
 from .render.text import Words
 
 FORMATS = ("text", "json")
-SPOKEN = (*DIALECTS, "1.0")
-
-TOPICS: dict[str, tuple[Row, ...]] = {
-    "codes": REPLY_CODES,
-    "tags": FIELD_TAGS,
-    "frames": FRAME_TYPES,
-    "headers": PROTOCOL_HEADERS,
-    "performatives": amqp10.COMPOSITES,
-    "conditions": amqp10.CONDITIONS,
-}
-"""What is not a method, by the word a person types for it."""
 
 
 def names(incomplete: str) -> list[tuple[str, str]]:
     """Names that a shell offers: methods, classes, reply codes, and the other topics."""
-    methods = {row.name: "" for row in METHODS}
-    known = dict.fromkeys([*TOPICS, *(name.partition(".")[0] for name in methods)], "") | methods
-    known |= {row.name: "" for row in amqp10.COMPOSITES}
-    known |= {row.name: "" for row in amqp10.CONDITIONS}
-    known |= {str(row.code): row.name for row in REPLY_CODES}
-    return [(name, about) for name, about in known.items() if name.startswith(incomplete)]
+    return [one for one in known_names().items() if one[0].startswith(incomplete)]
 
 
 @spread("""
@@ -59,12 +31,11 @@ def names(incomplete: str) -> list[tuple[str, str]]:
 
     Output:
         --dialect D: Only this dialect: {SPOKEN}.
-        --format F: Output format: {FORMATS}. [default]
 """)
 def spec(
     name: Annotated[str, offer(names)] = "",
     dialect: Annotated[str | None, one_of(SPOKEN, "no dialect {}")] = None,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, performatives, reply codes, conditions, tags of field tables.
 
@@ -79,62 +50,12 @@ def spec(
         amqpsniff spec 404
         amqpsniff spec amqp:not-found
     """
-    rows = _of_10(name) if dialect == "1.0" else _wanted(name)
-    if dialect is not None:
-        rows = [row for row in rows if dialect in _dialects(row)]
-        if not rows:
-            raise UsageError(f"{dialect} has nothing called `{name}`; leave out --dialect")
+    rows = look_up(name, dialect)
     if format_ == "json":
-        write_json([_plain(row) for row in rows])
+        write_json([plain(row) for row in rows])
     else:
         _write_text(rows, name)
     return 0
-
-
-def _wanted(name: str) -> list[Any]:
-    """The rows a person means: all of one kind."""
-    word = name.strip().lower()
-    if not word:
-        return list(METHODS)
-    if word in TOPICS:
-        return list(TOPICS[word])
-    code = reply_code(int(word)) if word.isascii() and word.isdigit() and len(word) == 3 else None
-    if code is not None and code.code >= 200:
-        return [code]
-    try:
-        return list(describe(word))
-    except UsageError:
-        rows = _of_10(word)
-        if not rows:
-            raise
-        return rows
-
-
-def _of_10(name: str) -> list[Any]:
-    """The rows of AMQP 1.0 that a person means: performatives, or what else has the name."""
-    return list(TOPICS.get(name, ()) or amqp10.find(name)) if name else list(amqp10.COMPOSITES)
-
-
-def _dialects(row: Any) -> Sequence[str]:
-    of_10 = isinstance(row, amqp10.Composite | amqp10.Condition)
-    return getattr(row, "dialects", ("1.0",) if of_10 else DIALECTS)
-
-
-def _plain(value: Any) -> Any:
-    """A row as JSON has it: objects by column, bytes in hex, without `index`, a detail."""
-    if isinstance(value, Row):
-        columns = (name for name in value.__slots__ if name != "index")
-        row = {name: _plain(getattr(value, name)) for name in columns}
-        if "content" in row and value.content:  # type: ignore[attr-defined]
-            row["properties"] = _plain(_properties(value))
-        return row
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return value.hex() if isinstance(value, bytes) else value
-
-
-def _properties(method: Any) -> tuple[Row, ...]:
-    return properties_for(method.dialects[-1], method.class_id)
 
 
 def _write_text(rows: list[Any], name: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
 
 from .export import ENDINGS, format_of, refused
 from .files import sink
-from .options import Input, OutputFile, one_of, spread
+from .options import Input, OutputFile, spread
 from .output import Output
 from .reading import Reading
 from .render import query_result
@@ -34,7 +34,7 @@ def sql(
     select: str,
     bodies: bool = False,
     body_sha256: bool = False,
-    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
+    format_: str | None = None,
     output: OutputFile = None,
 ) -> int:
     """Query the tables: frames, messages, connections, channels, links, findings.
@@ -63,7 +63,7 @@ def sql(
         else:
             write(result, result.schema, form, file)
     if whole:
-        reading.judge(reading.passes.found)
+        reading.judge()
     return reading.exit_code
 
 

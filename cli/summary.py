@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .options import By, Input, Scope, at_least, one_of, spread
+from .options import By, Input, Scope, at_least, spread
 from .output import Output, write_answer
 from .reading import NO_ROW, Reading
 from .render.summary import sections
@@ -14,17 +14,13 @@ TOP = 10
 """Default rows of a section: what a screen holds."""
 
 
-@spread("""
-    Output:
-        -n --limit N: Rows to show of each section. [default]
-        --format F: Output format: {FORMATS}. [default]
-""")
+@spread()
 def summary(
     source: Input,
     scope: Scope,
     limit: Annotated[int, at_least(1)] = TOP,
     by: By = None,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
 

@@ -11,7 +11,7 @@ from amqpsniff.units import UNKNOWN, count, octets, plural
 from amqpsniff.wire_text import harmless, named
 
 from .files import write_text
-from .options import Input, Scope, at_least, one_of, spread
+from .options import Input, Scope, at_least, spread
 from .output import write_answer
 from .reading import Reading
 from .render.grid import EXCHANGE, QUEUE, ROUTING_KEY, Column, Grid, several_vhosts, table
@@ -26,13 +26,12 @@ TOP = 20
 @spread("""
     Output:
         -n --limit N: Rows to show of each section; edges of each kind in a graph. [default]
-        --format F: Output format: {FORMATS}. [default]
 """)
 def topology(
     source: Input,
     scope: Scope,
     limit: Annotated[int, at_least(1)] = TOP,
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    format_: str = FORMATS[0],
 ) -> int:
     """Show exchanges, queues, bindings and who uses them: publishers and consumers.
 

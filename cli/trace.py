@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from amqpsniff.analysis.one_line import STYLES, WAITING, Part, named, property_parts, status
-from amqpsniff.spec import DELIVERIES, PUBLISHES
-from amqpsniff.units import duration, octets
-from amqpsniff.wire_text import harmless, quoted
+from amqpsniff.analysis.one_line import Part
+from amqpsniff.units import duration
 
 from .entry import complain
 from .files import standard_output
-from .options import Input, Rows, TimeForm, one_of, spread
+from .options import Input, Rows, TimeForm, spread
 from .output import Output
 from .reading import NO_ROW, Reading
-from .render.clock import FORMS as TIME_FORMS
-from .render.lines import NOBODY, Lines, joined
+from .render.lines import Lines, joined
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.trace import Row, TracedMessage
+    from amqpsniff.analysis.trace import TracedMessage
 
 
 FORMATS = ("text", "ndjson", "csv")
@@ -48,8 +44,8 @@ def trace(
     trace_id: str | None = None,
     operation: str | None = None,
     key: str | None = None,
-    time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+    time: TimeForm = "relative",
+    format_: str = FORMATS[0],
 ) -> int:
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
 
@@ -93,21 +89,6 @@ def trace(
     return reading.exit_code
 
 
-DEEDS = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
-DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}
-"""Events of a message by the method of its row."""
-
-UNSAID = ("returned", "automatic")
-"""Outcomes without a line: the first has a row of its own, the second is no event."""
-
-
-class TraceEvent(NamedTuple):
-    """An event of a message: when and where, and the text of its line."""
-
-    place: Any
-    parts: list[Part]
-
-
 def told(messages: Iterable[TracedMessage], lines: Lines, output: Output) -> Iterator[str]:
     """The lines of all messages, an empty one between them."""
     for number, message in enumerate(messages):
@@ -117,95 +98,12 @@ def told(messages: Iterable[TracedMessage], lines: Lines, output: Output) -> Ite
 
 
 def _told(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]:
-    yield joined(_heading(message), output.paint, output.width)
+    yield joined(message.heading(), output.paint, output.width)
     began_ns = message.rows[0]["ts_ns"]
-    for step in sorted(_steps(message), key=_when):
+    for place, parts in message.events():
         last = []
-        if step.place.ts_ns is not None and began_ns is not None and step.place.ts_ns > began_ns:
-            last.append(Part("key", f"+{duration(step.place.ts_ns - began_ns)}"))
-        yield lines.step(step.place, step.parts, last)
+        if place.ts_ns is not None and began_ns is not None and place.ts_ns > began_ns:
+            last.append(Part("key", f"+{duration(place.ts_ns - began_ns)}"))
+        yield lines.step(place, parts, last)
     for reply in message.replies:
         yield from _told(reply, lines, output)
-
-
-def _heading(message: TracedMessage) -> Iterator[Part]:
-    """The message itself, by its first row."""
-    first = message.rows[0]
-    publishes = sum(row["method"] in PUBLISHES for row in message.rows)
-    if message.requested_ns is None:
-        yield Part("heading", "message")
-    elif first["ts_ns"] is not None:
-        yield Part("heading", f"reply after {duration(first['ts_ns'] - message.requested_ns)}")
-    else:
-        yield Part("heading", "reply")
-    if publishes > 1:
-        yield Part("warning", f"published {publishes} times")
-    if not publishes:
-        yield Part("warning", "publish not captured")
-    for name in ("exchange", "routing_key"):
-        if first[name] is not None:
-            yield named(name, first[name])
-    if first["body_size"] is not None:
-        yield Part("size", octets(first["body_size"]))
-    yield from property_parts(first)
-
-
-def _steps(message: TracedMessage) -> Iterator[TraceEvent]:
-    for row in message.rows:
-        yield TraceEvent(SimpleNamespace(**row), list(_deed(row, message.rows[0])))
-        outcome = row["outcome"]
-        if outcome in (None, *UNSAID, *WAITING):
-            continue
-        known = row["ts_ns"] is not None and row["outcome_ns"] is not None
-        place = SimpleNamespace(
-            **{
-                **row,
-                "packet_number": row["outcome_packet_number"],
-                "ts_ns": row["ts_ns"] + row["outcome_ns"] if known else None,
-                "sender": NOBODY,
-            }
-        )
-        yield TraceEvent(place, [Part(_emphasis(outcome), str(outcome)), *_what(row)])
-
-
-def _deed(row: Row, first: Row) -> Iterator[Part]:
-    """The event of a row, without what the heading has said of the first row."""
-    method = row["method"]
-    style = "method.error" if method == "basic.return" else "method"
-    yield Part(style, DEEDS.get(method) or str(method))
-    if row["redelivered"]:
-        yield Part("warning", "again")
-    if row["reply_code"] is not None:
-        yield Part("error", str(row["reply_code"]))
-        yield Part("name", "", quoted(harmless(row["reply_text"] or "")))
-    yield from _what(row)
-    for name in ("exchange", "routing_key"):
-        if row[name] not in (None, first[name]):
-            yield named(name, row[name])
-    if row["mandatory"]:
-        yield Part("key", "mandatory")
-    if row["status"] != "complete":
-        yield Part("warning", status(row))
-    if row["consumer_tag"] is not None:
-        yield named("consumer_tag", row["consumer_tag"])
-    if row["outcome"] == "automatic":
-        yield Part("key", "without ack")
-    if row["outcome"] in WAITING:
-        yield Part("warning", row["outcome"])
-
-
-def _what(row: Row) -> Iterator[Part]:
-    """The queue and the delivery tag, which tell a delivery from others."""
-    if row["queue"] is not None:
-        yield named("queue", row["queue"])
-    if row["delivery_tag"] is not None:
-        yield named("delivery_tag", row["delivery_tag"])
-
-
-def _emphasis(outcome: str) -> str:
-    style = STYLES.get(outcome, "key")
-    return "method" if style == "key" else style
-
-
-def _when(step: TraceEvent) -> tuple[int, int]:
-    return step.place.ts_ns or 0, step.place.packet_number or 0

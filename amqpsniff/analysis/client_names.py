@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from amqpsniff.tables.values import texts_of
+from amqpsniff.tables.values import texts_of, values
 
 COLUMNS = ("connection_id", "client", "sender", "method", "arguments")
 """Columns of frames that are read."""
@@ -32,8 +32,6 @@ class ClientNames:
 
     def add(self, batch: Any) -> None:
         """Look through a batch of frames."""
-        from amqpsniff.tables.values import values
-
         clients = texts_of(batch.column("client"))
         for client in set(batch.column("client").to_pylist() if clients is None else clients):
             self.see(client)

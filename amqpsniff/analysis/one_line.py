@@ -59,6 +59,9 @@ SAID_PROPERTIES = (
 USUAL = ("", 0, "utf-8", "UTF-8")
 """Values of properties that a line leaves out: a client's defaults."""
 
+NOBODY = ""
+"""Sender of a line that is not a method."""
+
 PERSISTENT = 2
 """The delivery mode of a message that is written to disk."""
 
@@ -121,10 +124,9 @@ def named(name: str, value: Any) -> Part:
 
 def message_parts(message: dict[str, Any]) -> Iterator[Part]:
     """A message after its method: where it goes, how large it is, its state."""
-    if message["delivery_tag"] is not None:
-        yield named("delivery_tag", message["delivery_tag"])
-    if message["queue"] is not None:
-        yield named("queue", message["queue"])
+    for name in ("delivery_tag", "queue"):
+        if message[name] is not None:
+            yield named(name, message[name])
     if message["reply_code"] is not None:
         yield Part("error", str(message["reply_code"]))
         yield Part("name", "", quoted(harmless(message["reply_text"] or "")))
@@ -262,17 +264,8 @@ def waits_in_vain(entry: Entry, arguments: dict[str, Any]) -> bool:
     return not _ASKS[row.name] or arguments.get("no_wait") is False
 
 
-def links(entry: Entry) -> dict[str, str]:
-    """The reply of a request as a field of a tree."""
-    if entry.response_packet_number is not None:
-        after = "" if entry.response_ns is None else f" after {duration(entry.response_ns)}"
-        return {"reply": f"in packet {entry.response_packet_number}{after}"}
-    arguments = entry.arguments or {}
-    return {"reply": "none in the capture"} if waits_in_vain(entry, arguments) else {}
-
-
 def outcome_text(message: dict[str, Any]) -> str | None:
-    """The outcome of a message as a field of a tree."""
+    """The outcome of a message in words."""
     outcome, packet_number = message["outcome"], message["outcome_packet_number"]
     if outcome is None or packet_number is None:
         return outcome  # type: ignore[no-any-return]

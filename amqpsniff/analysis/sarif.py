@@ -15,6 +15,7 @@ from urllib.parse import quote
 from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.findings import KINDS
 from amqpsniff.findings.catalogue import described
+from amqpsniff.wire_text import ends
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -93,8 +94,8 @@ def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
     connection, channel = row["connection_id"], row["channel"]
     logical = []
     if connection is not None:
-        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
-        logical.append({"name": ends, "fullyQualifiedName": connection, "kind": "connection"})
+        addresses = ends(row["client"], row["server"])
+        logical.append({"name": addresses, "fullyQualifiedName": connection, "kind": "connection"})
     if connection is not None and channel is not None:
         whole = f"{connection}/{channel}"
         logical.append(

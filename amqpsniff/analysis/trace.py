@@ -13,12 +13,25 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from amqpsniff.analysis.client_names import ClientNames
+from amqpsniff.analysis.one_line import (
+    NOBODY,
+    STYLES,
+    WAITING,
+    Part,
+    named,
+    property_parts,
+    status,
+)
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.arguments import check_types
 from amqpsniff.errors import UsageError
+from amqpsniff.spec import DELIVERIES, PUBLISHES
+from amqpsniff.units import duration, octets
+from amqpsniff.wire_text import harmless, quoted
 
 MAX_ROWS = 20_000
 """Rows that are kept: more than a person reads. A routing key alone may match a whole capture."""
@@ -37,6 +50,13 @@ HEXADECIMAL = ("body_sha256", "trace_id")
 
 KEYS = ("message_key", "conversation_key", "parent_key")
 """Columns with ids of frameworks."""
+
+DEEDS = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
+DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}
+"""Events of a message by the method of its row."""
+
+UNSAID = ("returned", "automatic")
+"""Outcomes that are no event of their own: the first has a row, the second is none."""
 
 Row = dict[str, Any]
 
@@ -152,6 +172,81 @@ class TracedMessage:
     rows: list[Row]
     replies: list[TracedMessage] = field(default_factory=list)
     requested_ns: int | None = None
+
+    def heading(self) -> Iterator[Part]:
+        """The message itself in one line, by its first row."""
+        first = self.rows[0]
+        publishes = sum(row["method"] in PUBLISHES for row in self.rows)
+        if self.requested_ns is None:
+            yield Part("heading", "message")
+        elif first["ts_ns"] is not None:
+            yield Part("heading", f"reply after {duration(first['ts_ns'] - self.requested_ns)}")
+        else:
+            yield Part("heading", "reply")
+        if publishes > 1:
+            yield Part("warning", f"published {publishes} times")
+        if not publishes:
+            yield Part("warning", "publish not captured")
+        for name in ("exchange", "routing_key"):
+            if first[name] is not None:
+                yield named(name, first[name])
+        if first["body_size"] is not None:
+            yield Part("size", octets(first["body_size"]))
+        yield from property_parts(first)
+
+    def events(self) -> list[tuple[Any, list[Part]]]:
+        """What happened to it in the order of time: the place of each event, and it in one line.
+
+        A place has the columns of a row as attributes; that of an outcome has no sender.
+        """
+        found: list[tuple[Any, list[Part]]] = []
+        for row in self.rows:
+            found.append((SimpleNamespace(**row), list(_deed(row, self.rows[0]))))
+            outcome = row["outcome"]
+            if outcome in (None, *UNSAID, *WAITING):
+                continue
+            known = row["ts_ns"] is not None and row["outcome_ns"] is not None
+            place = SimpleNamespace(**row)
+            place.packet_number = row["outcome_packet_number"]
+            place.ts_ns = row["ts_ns"] + row["outcome_ns"] if known else None
+            place.sender = NOBODY
+            style = STYLES.get(outcome, "key")
+            said = Part("method" if style == "key" else style, str(outcome))
+            found.append((place, [said, *_delivery(row)]))
+        return sorted(found, key=lambda one: (one[0].ts_ns or 0, one[0].packet_number or 0))
+
+
+def _deed(row: Row, first: Row) -> Iterator[Part]:
+    """The event of a row, without what the heading has said of the first row."""
+    method = row["method"]
+    style = "method.error" if method == "basic.return" else "method"
+    yield Part(style, DEEDS.get(method) or str(method))
+    if row["redelivered"]:
+        yield Part("warning", "again")
+    if row["reply_code"] is not None:
+        yield Part("error", str(row["reply_code"]))
+        yield Part("name", "", quoted(harmless(row["reply_text"] or "")))
+    yield from _delivery(row)
+    for name in ("exchange", "routing_key"):
+        if row[name] not in (None, first[name]):
+            yield named(name, row[name])
+    if row["mandatory"]:
+        yield Part("key", "mandatory")
+    if row["status"] != "complete":
+        yield Part("warning", status(row))
+    if row["consumer_tag"] is not None:
+        yield named("consumer_tag", row["consumer_tag"])
+    if row["outcome"] == "automatic":
+        yield Part("key", "without ack")
+    if row["outcome"] in WAITING:
+        yield Part("warning", row["outcome"])
+
+
+def _delivery(row: Row) -> Iterator[Part]:
+    """The queue and the delivery tag, which tell a delivery from others."""
+    for name in ("queue", "delivery_tag"):
+        if row[name] is not None:
+            yield named(name, row[name])
 
 
 class Tracer:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.report_tables import DUCKDB_SETUP, Report, bucket_for, find
+from amqpsniff.analysis.report_tables import DUCKDB_SETUP, Report, bucket_for, find, schema
 from amqpsniff.errors import UsageError
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.tables import plain
@@ -119,7 +119,6 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
     """
     import pyarrow as pa
 
-    from amqpsniff.analysis.report_tables import schema
     from amqpsniff.tables.query import answer_files
 
     report = find(name)

@@ -34,11 +34,11 @@ _WAYS = (("published", 0), ("delivered", 2))
 
 
 class Collector:
-    """Makes the metrics of a run when they are asked for."""
+    """Makes the metrics of a run, whose census is `Figures`, when they are asked for."""
 
-    def __init__(self, watch: Watch, figures: Figures) -> None:
+    def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._figures = figures
+        self._figures: Figures = watch.census
 
     def collect(self) -> Iterator[Any]:
         """Every metric, as prometheus_client has them."""
@@ -165,7 +165,7 @@ class Server:
         address: `:PORT` for loopback only, or `HOST:PORT`; `0.0.0.0:PORT` for all addresses.
     """
 
-    def __init__(self, address: str, watch: Watch, figures: Figures) -> None:
+    def __init__(self, address: str, watch: Watch) -> None:
         host, port = parse_address(address)
         try:
             from prometheus_client import CollectorRegistry, start_http_server
@@ -174,7 +174,7 @@ class Server:
                 f"metrics need prometheus_client; run `{how_to_add('live')}`"
             ) from None
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(Collector(watch, figures))
+        registry.register(Collector(watch))
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import select
-import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
+from amqpsniff.live.event_loop import Steps
 from amqpsniff.live.watch import SETTLE_SECONDS, PacketSource, Watch
 from amqpsniff.objects import Finding, Frame, Message, rows
 from amqpsniff.options import File, Files, Options
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 OBJECTS: dict[str, Any] = {"frames": Frame, "messages": Message, "findings": Finding}
 """Classes of the rows, by table; those of other tables are dictionaries."""
-
-TICK_SECONDS = 0.05
-"""Seconds between two looks for settled rows."""
 
 
 def watch(
@@ -130,13 +126,7 @@ def _objects(run: Watch, wanted: RowFilter, seconds: float | None) -> Iterator[A
 
 def _batches(run: Watch, seconds: float | None) -> Iterator[Any]:
     """Batches of rows as they are settled, those that still wait at the end of the run."""
-    end = None if seconds is None else time.monotonic() + seconds
-    if seconds is not None:
-        run.end_in(seconds)
-    while not run.done and (end is None or time.monotonic() < end):
-        if not run.step():
-            descriptor = run.source.fileno()
-            select.select([] if descriptor is None else [descriptor], [], [], TICK_SECONDS)
+    for _ in Steps(run, seconds):
         for _, batch in run.rows():
             yield batch
     for _, batch in run.finish():

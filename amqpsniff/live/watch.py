@@ -117,13 +117,15 @@ class Watch:
         packets: Number of packets to take; None for any number.
         settle_seconds: Maximum wait of rows; None for no limit.
         columns: Columns to return, by table; those of links are made if they are named.
-        delivery_times: Counts the times from publishes to their deliveries; None not to.
-        hear: Called with batches of messages, each with the columns `NAMING`; None not to.
+        time_deliveries: True to count the times from publishes to their deliveries.
+        hear: True if the census takes what messages say of their clients: the columns `NAMING`.
 
     Attributes:
         lock: Held while anything changes that another thread may want to read.
         found: All findings, once the run is finished; before, the latest ones.
         judged: True if rules look for findings.
+        census: As it was given.
+        delivery_times: The times from publishes to their deliveries; None if they are not counted.
         introductions: Handshakes of the clients whose connections are over.
     """
 
@@ -139,8 +141,8 @@ class Watch:
         packets: int | None = None,
         settle_seconds: float | None = SETTLE_SECONDS,
         columns: Mapping[str, Collection[str]] | None = None,
-        delivery_times: Histogram | None = None,
-        hear: Callable[[Any], None] | None = None,
+        time_deliveries: bool = False,
+        hear: bool = False,
     ) -> None:
         columns = columns or {}
         self.source = source
@@ -150,13 +152,14 @@ class Watch:
         self._makers = [Maker(table, encoded=True, columns=columns.get(table)) for table in tables]
         self.introductions = Introductions()
         self.judged = judge or "findings" in tables
-        self.delivery_times = delivery_times
+        self.delivery_times = Histogram() if time_deliveries else None
+        self.census = census
         self._hearers: list[tuple[Maker, Callable[[Any], None]]] = []
-        if delivery_times is not None:
-            count = partial(_count_deliveries, delivery_times)
+        if self.delivery_times is not None:
+            count = partial(_count_deliveries, self.delivery_times)
             self._hearers.append((Maker("messages", columns=(PUBLISHED,)), count))
-        if hear is not None:
-            self._hearers.append((Maker("messages", columns=NAMING), hear))
+        if hear:
+            self._hearers.append((Maker("messages", columns=NAMING), census.hear))
         plan = plan_for(
             [*self._makers, *(maker for maker, _ in self._hearers)],
             ("findings",) if judge else (),
@@ -284,6 +287,34 @@ class Watch:
         for code, number in self._news.rows.items():
             counted[KINDS[code].severity] += number
         return counted
+
+    def summary(self, top: int, zone: str | None = None) -> dict[str, Any]:
+        """The summary of a run with a census, with `top` rows of each section.
+
+        As that of `amqpsniff.Capture`; if rules look for findings, the verdict is that of its
+        `diagnose`. Times of day in it are those of the `zone`, None for UTC.
+        """
+        from amqpsniff.analysis.diagnosis import diagnosis_of
+        from amqpsniff.analysis.summary import summary
+
+        pipeline = self.pipeline
+        made: dict[str, Any] = {
+            **summary(
+                self.census.facts(),
+                pipeline.totals,
+                captures=[self.source.capture],
+                tls=pipeline.encrypted,
+                outcomes=pipeline.outcomes(),
+                replies=pipeline.replies(),
+                findings=self.found,
+                zone=zone,
+                top=top,
+            )
+        }
+        if self.judged:
+            found = diagnosis_of(self.found, pipeline.totals, self.introductions, zone=zone)
+            made["verdict"] = found.verdict.plain()
+        return made
 
     def close(self) -> None:
         """Let go of the source and end the file."""

@@ -36,7 +36,7 @@ from amqpsniff.otlp.conventions import (
     JourneyStep,
 )
 from amqpsniff.spec import DELIVERIES, PUBLISHES
-from amqpsniff.tables.values import values
+from amqpsniff.tables.values import rows_of
 
 COLUMNS = (
     *ATTRIBUTES, "ts_ns", "method", "client", "server", "outcome_ns", "headers", "reply_text",
@@ -67,8 +67,7 @@ def traces(
     """
     for batch in batches:
         spans: dict[str, list[Span]] = defaultdict(list)
-        for cells in zip(*(values(batch, name) for name in COLUMNS), strict=True):
-            row = dict(zip(COLUMNS, cells, strict=True))
+        for row in rows_of(batch):
             service = services.get(row["connection_id"]) or (row["client"] or "").rpartition(":")[0]
             spans[service] += spans_of(row)
         scope = {"name": "amqpsniff", "version": version}

@@ -17,7 +17,7 @@ from amqpsniff.analysis.verdict import SURE, gist
 from amqpsniff.findings import KINDS
 from amqpsniff.report.tables import Column, table
 from amqpsniff.units import count, plural
-from amqpsniff.wire_text import harmless, shortened
+from amqpsniff.wire_text import ends, harmless, shortened
 
 MAX_CASES = 60
 """Findings of one report."""
@@ -184,9 +184,9 @@ class FindingList:
         return self._names.get(connection, "")
 
     def _place(self, row: Row) -> Row:
-        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
-        if row["connection_id"] is None:
-            ends = row["capture"] or ""
+        where = harmless(row["capture"] or "")
+        if row["connection_id"] is not None:
+            where = ends(row["client"], row["server"])
         ts_ns = row["ts_ns"]
         since = None if ts_ns is None else ts_ns - (self._diagnosis.start_ns or 0)
         return {
@@ -196,7 +196,7 @@ class FindingList:
             "seconds": since,
             "count": row["count"],
             "connection_id": row["connection_id"],
-            "ends": harmless(ends),
+            "ends": where,
             "channel": row["channel"],
             "detail": harmless(row["detail"] or ""),
         }

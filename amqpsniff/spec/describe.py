@@ -1,7 +1,25 @@
-"""Finding methods by what a person types: a name, half a name, a class or an id."""
+"""Finding rows by what a person types: a name, half a name, a class, an id, a code or a topic."""
 
 from ..errors import UsageError
+from . import amqp10
+from .constants import FRAME_TYPES, PROTOCOL_HEADERS, REPLY_CODES, reply_code
 from .methods import METHODS, Method
+from .properties import properties_for
+from .rows import DIALECTS, Row
+from .tags import FIELD_TAGS
+
+SPOKEN = (*DIALECTS, "1.0")
+"""The versions of which there are rows."""
+
+TOPICS: dict[str, tuple[Row, ...]] = {
+    "codes": REPLY_CODES,
+    "tags": FIELD_TAGS,
+    "frames": FRAME_TYPES,
+    "headers": PROTOCOL_HEADERS,
+    "performatives": amqp10.COMPOSITES,
+    "conditions": amqp10.CONDITIONS,
+}
+"""What is not a method, by the word a person types for it."""
 
 _SUGGESTIONS = 3
 """How many near names an error offers: more do not fit a line."""
@@ -54,3 +72,68 @@ def describe(name_or_id: str) -> list[Method]:
     near = _near(wanted)
     hint = f"did you mean {' or '.join(near)}?" if near else "try basic.publish or 60/40"
     raise UsageError(f"no method or class is called {name_or_id!r}; {hint}")
+
+
+def names() -> dict[str, str]:
+    """All that `look_up` knows by name: topics, classes, methods, reply codes with their names."""
+    methods = [row.name for row in METHODS]
+    classes = [name.partition(".")[0] for name in methods]
+    composites = [row.name for row in amqp10.COMPOSITES]
+    conditions = [row.name for row in amqp10.CONDITIONS]
+    known = dict.fromkeys([*TOPICS, *classes, *methods, *composites, *conditions], "")
+    return known | {str(row.code): row.name for row in REPLY_CODES}
+
+
+def look_up(name: str, dialect: str | None = None) -> list[Row]:
+    """The rows that a person means, all of one kind; every method for an empty name.
+
+    Besides what `describe` takes: a reply code, a topic, a composite or condition of AMQP 1.0. With
+    a `dialect`, one of `SPOKEN`, only its rows. Raises UsageError when there is nothing.
+    """
+    rows = _of_10(name) if dialect == "1.0" else _of_any(name)
+    if dialect is None:
+        return rows
+    rows = [row for row in rows if dialect in _dialects(row)]
+    if not rows:
+        raise UsageError(f"{dialect} has nothing called `{name}`; leave out --dialect")
+    return rows
+
+
+def _of_any(name: str) -> list[Row]:
+    word = name.strip().lower()
+    if not word:
+        return list(METHODS)
+    if word in TOPICS:
+        return list(TOPICS[word])
+    code = reply_code(int(word)) if word.isascii() and word.isdigit() and len(word) == 3 else None
+    if code is not None and code.code >= 200:
+        return [code]
+    try:
+        return list(describe(word))
+    except UsageError:
+        rows = _of_10(word)
+        if not rows:
+            raise
+        return rows
+
+
+def _of_10(name: str) -> list[Row]:
+    """Composites of AMQP 1.0, or what else has the name."""
+    return list(TOPICS.get(name, ()) or amqp10.find(name)) if name else list(amqp10.COMPOSITES)
+
+
+def _dialects(row: Row) -> tuple[str, ...]:
+    of_10 = isinstance(row, amqp10.Composite | amqp10.Condition)
+    return getattr(row, "dialects", ("1.0",) if of_10 else DIALECTS)
+
+
+def plain(value: object) -> object:
+    """A row as JSON has it: objects by column, bytes in hex, without `index`, a detail."""
+    if isinstance(value, Row):
+        row = {name: plain(getattr(value, name)) for name in value.__slots__ if name != "index"}
+        if isinstance(value, Method) and value.content:
+            row["properties"] = plain(properties_for(value.dialects[-1], value.class_id))
+        return row
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    return value.hex() if isinstance(value, bytes) else value

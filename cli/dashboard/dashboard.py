@@ -8,6 +8,7 @@ import sys
 import termios
 import time
 import tty
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -15,16 +16,17 @@ from rich.control import Control
 from rich.live import Live
 from rich.theme import Theme
 
+from amqpsniff.live.picture import Picture, Pictures
+
+from ..interrupts import handled
 from ..output import coloured
 from ..render.text import STYLES
 from .screen import Screen
-from .snapshot import Picture, Pictures
 from .state import State
-from .views import OPERATIONS, VIEWS, by_name
+from .views import OPERATIONS, VIEWS
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
-    from amqpsniff.live.figures import Figures
     from amqpsniff.live.watch import Watch
 
 
@@ -132,18 +134,15 @@ class Dashboard:
 
     Args:
         watch: The run.
-        figures: Its figures.
         selection: The part of the traffic that is shown.
         by: What messages are counted by too: `operation`; None for nothing.
     """
 
-    def __init__(
-        self, watch: Watch, figures: Figures, selection: Selection, by: str | None = None
-    ) -> None:
+    def __init__(self, watch: Watch, selection: Selection, by: str | None = None) -> None:
         self.state = State()
         if by:
             self.state.views, self.state.view = (*VIEWS, OPERATIONS), OPERATIONS.name
-        self.pictures = Pictures(watch, figures, by_name(selection))
+        self.pictures = Pictures(watch, selection)
         self.keyboard = Keyboard()
         self._selection = selection
         self._console = Console(
@@ -157,29 +156,24 @@ class Dashboard:
         self._drawn = 0.0
         self._due = False
         self._stopping = False
-        self._before: dict[int, Any] = {}
+        self._held = ExitStack()
 
     def __enter__(self) -> Dashboard:
-        self.keyboard.__enter__()
-        try:
-            if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
-                self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._on_stop)
-            if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
-                self._before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, self._on_quit)
-            self._before[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._on_resize)
+        handlers: dict[int, Any] = {signal.SIGWINCH: self._on_resize}
+        if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
+            handlers[signal.SIGTSTP] = self._on_stop
+        if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
+            handlers[signal.SIGQUIT] = self._on_quit
+        with ExitStack() as held:
+            held.enter_context(self.keyboard)
+            held.callback(self._end)
+            held.enter_context(handled(handlers))
             self._begin()
-        except BaseException:
-            self.__exit__()
-            raise
+            self._held = held.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        try:
-            self._end()
-        finally:
-            self.keyboard.__exit__()
+        self._held.close()
 
     @property
     def over(self) -> bool:

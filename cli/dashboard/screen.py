@@ -14,23 +14,18 @@ from rich.text import Text
 
 from amqpsniff.analysis.top_rows import close_reason
 from amqpsniff.errors import FilterError
-from amqpsniff.findings import SEVERITIES
-from amqpsniff.units import count, octets, of_severity, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.live.picture import NAMED, Picture, Row, chosen
+from amqpsniff.units import count, octets, plural
+from amqpsniff.wire_text import harmless, named
 
 from ..render.grid import Grid
-from ..render.text import NONE, Paint, cells, cut, cut_middle, folded
-from .snapshot import Picture
+from ..render.text import NONE, Paint, cells, cut, cut_middle, folded, of_severities
 from .state import KEYS, WORDS, State
 from .views import (
     AT_LEAST,
     MIN_RATE,
-    NAMED,
-    Row,
-    chosen,
     clock,
     flow,
-    name,
     often,
     ordered,
     queue_name,
@@ -130,11 +125,11 @@ def names(picture: Picture, width: int, lines: int) -> list[Text]:
     shown = []
     several = len({row["vhost"] for rows in tables for row in rows}) > 1
     for (_, key, rated), rows in zip(_PANELS, tables, strict=True):
-        write = queue_name if key == "queue" else name
+        write = queue_name if key == "queue" else named
         ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 2]
-        vhosts = [f" ({name(row['vhost'])})" if several else "" for row in ranked]
-        named = map(str.__add__, (write(row[key]) for row in ranked), vhosts)
-        shown.append([*zip(named, (often(row[rated]) for row in ranked), strict=True)])
+        vhosts = [f" ({named(row['vhost'])})" if several else "" for row in ranked]
+        told = map(str.__add__, (write(row[key]) for row in ranked), vhosts)
+        shown.append([*zip(told, (often(row[rated]) for row in ranked), strict=True)])
     widths = _widths(shown, width)
     columns: list[list[Text]] = []
     for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
@@ -194,16 +189,6 @@ def finding(row: Row, width: int) -> Iterator[Text]:
         row["client"] if row["client"] != row["who"] else "",
         (f"what to do: amqpsniff explain {row['code']}", "key"),
     )
-
-
-def counted(picture: Picture) -> list[tuple[str, str]]:
-    """Number of findings of each severity, the gravest first."""
-    parts = []
-    for severity in SEVERITIES[::-1]:
-        number = picture.severities[severity]
-        if number:
-            parts.append((of_severity(number, severity), severity))
-    return parts
 
 
 MIN_ROWS = 5
@@ -269,7 +254,7 @@ class Screen:
         )
         yield from sides(picture.totals, width)
         ended = f", {count(picture.ended)} ended" if picture.ended else ""
-        found = counted(picture) or [("no findings", "key")]
+        found = of_severities(picture.severities) or [("no findings", "key")]
         methods: list[Part] = [
             (f"{harmless(method)} {often(value)}/s", "key")
             for method, value in picture.methods.items()

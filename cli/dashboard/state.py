@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .views import VIEWS, Row, View
+from amqpsniff.live.picture import Row
+
+from .views import VIEWS, View
 
 KEYS = (
     ("1, 2 …, tab", "another view"),

@@ -1,22 +1,20 @@
-"""The views of the dashboard: columns, orders and filters of their rows, and rows as a table."""
+"""The views of the dashboard: columns and orders of their rows, and rows as a table."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from amqpsniff.analysis.selection import Selection, matches
 from amqpsniff.findings import KINDS
+from amqpsniff.live.picture import Row
 from amqpsniff.units import UNKNOWN, count, duration, octets, rate
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, named
 
 from ..render.clock import date_and_time
 from ..render.grid import Grid
 from ..render.text import NONE, Words
 
-Row = dict[str, Any]
 CHOSEN = "›"
 AT_LEAST = "≥"
 """Mark of a number that may be higher; `at_least` of a row names such columns."""
@@ -62,14 +60,9 @@ def text(value: Any) -> str:
     return harmless(str(value)) if value is not None else UNKNOWN
 
 
-def name(value: Any) -> str:
-    """The name of an exchange, a key or a queue; the empty one in quotes."""
-    return harmless(str(value)) if value else UNKNOWN if value is None else '""'
-
-
-def queue_name(value: Any) -> str:
+def queue_name(value: str | None) -> str:
     """The name of a queue; in words where consumers from before take from it."""
-    return name(value) if value is not None else "? (consumers from before)"
+    return named(value) if value is not None else "? (consumers from before)"
 
 
 CODE_CELLS = max(map(len, KINDS))
@@ -169,13 +162,13 @@ CLIENTS = View(
 _VHOST = ("vhost", "=vhost", text)
 EXCHANGES = View(
     "exchanges",
-    (_VHOST, ("exchange", "=exchange", name), *_NAMED),
+    (_VHOST, ("exchange", "=exchange", named), *_NAMED),
     _BY_RATE,
     ("vhost", "exchange"),
 )
 KEYS = View(
     "keys",
-    (_VHOST, ("exchange", "=exchange", name), ("routing_key", "=routing key", name), *_NAMED),
+    (_VHOST, ("exchange", "=exchange", named), ("routing_key", "=routing key", named), *_NAMED),
     _BY_RATE,
     ("vhost", "exchange", "routing_key"),
 )
@@ -225,7 +218,7 @@ CONNECTION = View(
 OPERATIONS = View(
     "operations",
     (
-        ("operation", "=operation", name),
+        ("operation", "=operation", named),
         ("framework", "=?framework", text),
         ("published_per_s", ">pub/s", often),
         ("delivered_per_s", ">dlv/s", often),
@@ -245,18 +238,6 @@ OPERATIONS = View(
     ("framework", "operation"),
 )  # fmt: skip
 """What `live --by operation` shows besides."""
-
-FILTERS: dict[str, dict[str, tuple[str, ...]]] = {
-    "clients": {"client": ("label", "client", "product"), "user": ("user",), "vhost": ("vhost",)},
-    "exchanges": {"exchange": ("exchange",), "vhost": ("vhost",)},
-    "keys": {"exchange": ("exchange",), "routing_key": ("routing_key",), "vhost": ("vhost",)},
-    "queues": {"queue": ("queue",), "vhost": ("vhost",)},
-    "findings": {"client": ("who", "client")},
-}
-"""Filters by name that rows of a view can fulfil: the columns of which one has to match."""
-
-NAMED = tuple(dict.fromkeys(name for filters in FILTERS.values() for name in filters))
-"""All of them."""
 
 VIEWS = (CLIENTS, EXCHANGES, QUEUES, FINDINGS, CONNECTION)
 """The views in the order of their keys, 1 to 5."""
@@ -310,69 +291,3 @@ def _calmed(
     before.clear()
     before.update(kept)
     return places
-
-
-_EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
-
-
-def chosen(rows: list[Row], wanted: str, *, expression: bool = False) -> list[Row]:
-    """The rows that are wanted; raises FilterError for an expression that does not run.
-
-    A text is looked for in all texts of a row, whatever the case; what looks like an SQL expression
-    is evaluated over the columns.
-    """
-    if not wanted or not rows:
-        return rows
-    if not expression and not _EXPRESSION.search(wanted):
-        return [row for row in rows if _has(row, wanted.lower())]
-    return _evaluated(rows, wanted)
-
-
-def by_name(selection: Selection) -> dict[str, str]:
-    """The filters by name as an SQL expression for each view that has their columns."""
-    wanted = {}
-    for view, filters in FILTERS.items():
-        given = [
-            f"({matches(columns, name, value)})"
-            for name, columns in filters.items()
-            if (value := getattr(selection, name)) is not None
-        ]
-        if view == "findings" and selection.errors:
-            given.append("severity = 'error'")
-        if given:
-            wanted[view] = " AND ".join(given)
-    return wanted
-
-
-def _has(row: Row, part: str) -> bool:
-    return any(isinstance(value, str) and part in value.lower() for value in row.values())
-
-
-def _evaluated(rows: list[Row], expression: str) -> list[Row]:
-    import pyarrow as pa
-
-    from amqpsniff.tables.query import Filter
-
-    columns = {name: [row.get(name) for row in rows] for name in rows[0]}
-    place = "place"
-    table = pa.RecordBatch.from_pydict(
-        {name: _column(values) for name, values in columns.items()}
-        | {place: pa.array(range(len(rows)), pa.int64())}
-    )
-    condition = Filter(table.schema, expression)
-    try:
-        return [rows[at] for at in condition.of(table).column(place).to_pylist()]
-    finally:
-        condition.close()
-
-
-def _column(values: list[Any]) -> Any:
-    import pyarrow as pa
-
-    known = next((value for value in values if value is not None), None)
-    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-    kinds[type(None)] = pa.null()  # compares with numbers and with texts
-    kind = kinds[type(known)]
-    if kind == pa.int64() and any(isinstance(value, float) for value in values):
-        kind = pa.float64()
-    return pa.array(values, kind)

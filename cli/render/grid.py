@@ -8,6 +8,7 @@ from itertools import repeat, zip_longest
 from pathlib import PurePath
 from typing import Any
 
+from amqpsniff.analysis.top_rows import is_error
 from amqpsniff.units import UNKNOWN
 from amqpsniff.wire_text import exchange_name, harmless, named
 
@@ -66,6 +67,16 @@ def short_id(connection_id: str) -> str:
 def or_unknown(text: str | None) -> str:
     """A text from the wire; `?` if unknown or empty."""
     return harmless(text or UNKNOWN)
+
+
+def ended(by: str | None, code: int | None, text: str | None) -> Words:
+    """The end of a connection or channel: code and sender of its close, or TCP's end."""
+    if by is None:
+        return Words("open")
+    role = "error" if is_error(code, text) else ""
+    if code is None:
+        return Words(by, role or "warning") if by in ("fin", "rst") else Words(f"by {by}", role)
+    return Words(f"{code} by {by}", role)
 
 
 ID: Column = ("id", "connection_id", short_id)

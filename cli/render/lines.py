@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.one_line import (
+    NOBODY,
     Part,
     argument_parts,
     is_error,
@@ -157,9 +158,6 @@ NO_OUTCOME = " " * (OUTCOME_WIDTH + 1)
 
 MAX_CLIENTS = 10_000
 """Names of clients kept at once."""
-
-NOBODY = ""
-"""Sender of a line that is not a method."""
 
 ARROWS: dict[str | None, str] = {"client": "→", "server": "←", NOBODY: " "}
 """Towards the server, and from it."""

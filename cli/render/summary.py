@@ -21,6 +21,7 @@ from .grid import (
     ROUTING_KEY,
     Column,
     Grid,
+    ended,
     facts,
     or_none,
     or_unknown,
@@ -28,7 +29,6 @@ from .grid import (
     several_vhosts,
     table,
 )
-from .list_table import ended
 from .text import Words, cells
 
 METHOD_COLUMNS = 3

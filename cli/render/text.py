@@ -6,9 +6,10 @@ a short command does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from amqpsniff.units import count
+from amqpsniff.findings.kind import SEVERITIES
+from amqpsniff.units import count, of_severity
 
 ELLIPSIS = "…"
 NONE = "-"
@@ -161,6 +162,11 @@ class Words:
             shown = shown[len(piece) :]
             done += paint(style, piece) if piece and style else piece
         return done + shown
+
+
+def of_severities(numbers: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Numbers of findings in words, each with its style, the gravest first, none for zero."""
+    return [(of_severity(numbers[one], one), one) for one in reversed(SEVERITIES) if numbers[one]]
 
 
 def heading(title: str, shown: int, number: int) -> Words:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.in_full import Raw
 from amqpsniff.spec import SIDES
 from amqpsniff.tls.conversation import NO_KEYS
 from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import ends, harmless
 
 from ..output import Output
 from .clock import date_and_time
 from .grid import ID, Grid, or_unknown, table
 from .text import NONE, Paint, Words, folded
-from .tree import Raw, tree
+from .tree import tree
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
@@ -53,8 +54,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
     """All that is known of each conversation, one field a line."""
     for one in rows:
-        ends = " → ".join(or_unknown(one[side]) for side in SIDES)
-        yield f"{paint('connection', one['connection_id'])} {ends}"
+        yield f"{paint('connection', one['connection_id'])} {ends(one['client'], one['server'])}"
         yield from tree({name: value for name, value in _fields(one) if value}, paint, 1)
 
 

@@ -74,7 +74,7 @@ WAYS = (
         f"sql {{capture}} 'SELECT * FROM messages' --format {form} -o {{out}}/sql.{form}"
         for form in ("ndjson", "csv", "parquet", "arrow")
     ),
-    "bodies {capture} -o {out}/bodies --decode",
+    "bodies {capture} -o {out}/bodies --decode --format ndjson",
     "bodies {capture} -o {out}/bodies-csv --format csv",
     "cut {capture} -o {out}/part.pcapng --errors",
     "annotate {capture} -o {out}/told.pcapng",

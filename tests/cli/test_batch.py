@@ -15,8 +15,8 @@ import pytest
 from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import FirstRows
 from amqpsniff.cli import output
+from amqpsniff.cli.batch import Shown
 from amqpsniff.cli.output import Settings
-from amqpsniff.cli.render.batch import Shown
 from amqpsniff.spark_jobs.batch import parser
 from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
@@ -83,8 +83,7 @@ from amqpsniff.cli import batch
 from amqpsniff.cli.entry import main
 
 def run(*_):
-    from amqpsniff.cli.render.batch import Shown
-    with Shown(False) as shown:
+    with batch.Shown(False) as shown:
         shown.take({"report": "churn", "title": "Churn", "columns": ["a"], "rows": [["x"]],
                     "total": "1", "times": []})
         shown.finish()

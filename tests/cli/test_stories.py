@@ -21,8 +21,8 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis.diagnosis import Diagnosis
 from amqpsniff.analysis.verdict import MAX_SENTENCES
+from amqpsniff.cli.diagnose import DiagnosisText
 from amqpsniff.cli.render.clock import LineClock
-from amqpsniff.cli.render.diagnosis import Layout, sections
 from amqpsniff.cli.render.text import Paint
 from amqpsniff.findings import KINDS
 from tests.cli.running import on_terminal, run, write_capture
@@ -368,10 +368,10 @@ def diagnosis(path: Path) -> Diagnosis:
 
 def screen(found: Diagnosis) -> list[str]:
     """The lines of a first screen."""
-    layout = Layout(COLUMNS, LineClock("relative", lambda: found.start_ns), narrow=True)
+    clock = LineClock("relative", lambda: found.start_ns)
     lines = [
         " " * block.indent + line
-        for block in sections(found, layout)
+        for block in DiagnosisText(found, COLUMNS, clock, narrow=True).sections()
         for line in block.lines(COLUMNS - block.indent, Paint(False))
     ]
     assert max(map(len, lines)) <= COLUMNS

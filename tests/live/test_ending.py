@@ -18,7 +18,7 @@ import pytest
 
 from amqpsniff.capture.live_capture import InterfaceCapture
 from amqpsniff.capture.tail import FileCapture, PipeCapture
-from amqpsniff.cli.event_loop import Steps
+from amqpsniff.live.event_loop import Steps
 from amqpsniff.live.watch import PacketSource, Watch
 from amqpsniff.options import Options
 from tests.cli.running import SIGNALS, environment
@@ -103,11 +103,11 @@ def test_what_a_file_has_is_taken(tmp_path: Path) -> None:
     growing = tmp_path / "growing.pcap"
     growing.write_bytes(octets[:10_000])
     watch = Watch(FileCapture([str(growing)]), Options())
-    with Steps(watch) as steps:
-        for _ in steps:
-            if watch.source.packets < WHOLE:
-                growing.write_bytes(octets)
-                steps.stop()
+    steps = Steps(watch)
+    for _ in steps:
+        if watch.source.packets < WHOLE:
+            growing.write_bytes(octets)
+            steps.stop()
     assert watch.source.packets == WHOLE
     watch.close()
 
@@ -170,10 +170,10 @@ def watched(source: PacketSource, seconds: float) -> tuple[Watch, int, int]:
     """A run of that duration, and the earliest and latest time at which it may end."""
     watch = Watch(source, Options())
     began, began_ns, duration_ns = time.monotonic(), time.time_ns(), int(seconds * 1e9)
-    with Steps(watch, seconds) as steps:
-        latest_ns = time.time_ns() + duration_ns
-        for _ in steps:
-            pass
+    steps = Steps(watch, seconds)
+    latest_ns = time.time_ns() + duration_ns
+    for _ in steps:
+        pass
     assert time.monotonic() - began >= seconds
     watch.close()
     return watch, began_ns + duration_ns, latest_ns

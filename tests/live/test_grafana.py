@@ -13,7 +13,6 @@ from amqpsniff.live.figures import Figures
 from amqpsniff.live.metrics import Collector
 from amqpsniff.live.watch import Watch
 from amqpsniff.options import Options
-from amqpsniff.session.counts import Histogram
 from tests.conftest import REPO, SAMPLES
 
 PAGE = REPO / "dashboards" / "grafana.json"
@@ -26,14 +25,14 @@ def metrics() -> dict[str, set[str]]:
     figures = Figures(10)
     watch = Watch(
         follow([str(SAMPLES / "pika_mix.pcap")]), Options(), ("findings",), census=figures,
-        delivery_times=Histogram(),
+        time_deliveries=True,
     )  # fmt: skip
     try:
         while watch.source.packets < 568:
             watch.step()
             list(watch.rows())
         found: dict[str, set[str]] = {"amqpsniff_packets_dropped_total": set()}
-        for family in Collector(watch, figures).collect():
+        for family in Collector(watch).collect():
             for sample in family.samples:
                 found.setdefault(sample.name, set()).update(sample.labels)
     finally:

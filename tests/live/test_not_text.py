@@ -13,12 +13,12 @@ from rich.theme import Theme
 from amqpsniff.analysis.selection import Selection
 from amqpsniff.capture.tail import FileCapture
 from amqpsniff.cli.dashboard.screen import Screen
-from amqpsniff.cli.dashboard.snapshot import Pictures
 from amqpsniff.cli.dashboard.state import State
 from amqpsniff.cli.dashboard.views import VIEWS
 from amqpsniff.cli.render.text import STYLES
 from amqpsniff.live.figures import Figures
 from amqpsniff.live.metrics import Collector
+from amqpsniff.live.picture import Pictures
 from amqpsniff.live.watch import Watch
 from amqpsniff.options import Options
 from tests.cli import every_way
@@ -68,12 +68,12 @@ def test_dashboard_and_metrics(part: float, tmp_path: Path) -> None:
     while watch.step():
         for _ in watch.rows():
             pass
-    pictures = Pictures(watch, figures, {})
+    pictures = Pictures(watch, Selection())
     picture = pictures.take(None)
     names = [None, *(row["connection_id"] for row in picture.connections)]
     screens = list(_screens(pictures, names))
     assert any("healthy." in screen for screen in screens)
-    metrics = Collector(watch, figures).collect()
+    metrics = Collector(watch).collect()
     labels = [str(sample.labels) for metric in metrics for sample in metric.samples]
     assert any("healthy." in label for label in labels) or part < 1
     for _ in watch.finish():

@@ -16,14 +16,14 @@ from amqpsniff.analysis.selection import Selection
 from amqpsniff.capture import read
 from amqpsniff.capture.tail import FileCapture
 from amqpsniff.cli.dashboard.screen import sides
-from amqpsniff.cli.dashboard.snapshot import Picture, Pictures
 from amqpsniff.cli.dashboard.state import State
-from amqpsniff.cli.dashboard.views import CLIENTS, EXCHANGES, QUEUES, by_name, chosen, ordered
+from amqpsniff.cli.dashboard.views import CLIENTS, EXCHANGES, QUEUES, ordered
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.text import Paint, cut_middle
 from amqpsniff.errors import FilterError
 from amqpsniff.live.figures import Figures
 from amqpsniff.live.operations import COLUMNS, COUNTS, MAX_OPERATIONS, Operations
+from amqpsniff.live.picture import Picture, Pictures, chosen
 from amqpsniff.live.watch import Watch
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
@@ -268,10 +268,10 @@ def run_of(capture: Path, **wanted: Any) -> Picture:
     """The dashboard's picture of a capture, before its end."""
     figures = Figures(10)
     source = FileCapture([str(capture)])
-    watch = Watch(source, Options(), (), census=figures, judge=True, hear=figures.hear)
+    watch = Watch(source, Options(), (), census=figures, judge=True, hear=True)
     watch.step()
     deque(watch.rows(), 0)
-    picture = Pictures(watch, figures, by_name(Selection(**wanted))).take(None)
+    picture = Pictures(watch, Selection(**wanted)).take(None)
     watch.close()
     return picture
 
@@ -290,7 +290,7 @@ def test_what_hangs_goes_on_while_nothing_comes(monkeypatch: pytest.MonkeyPatch)
     source = FileCapture([str(INCIDENTS / "a_prefetch.pcap")])
     watch = Watch(source, Options(), (), census=figures, settle_seconds=2.0)
     watch.step()
-    pictures = Pictures(watch, figures, {})
+    pictures = Pictures(watch, Selection())
     before = pictures.take(None).connections
     now = time.monotonic()
     monkeypatch.setattr("amqpsniff.live.watch.time.monotonic", lambda: now + 42.0)

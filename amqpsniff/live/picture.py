@@ -1,25 +1,23 @@
-"""The figures of one moment, as the dashboard shows them; a pause keeps them."""
+"""The figures of one moment as rows of views, those that are wanted; a pause keeps them."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amqpsniff.analysis.diagnosis import diagnosis_of
+from amqpsniff.analysis.finding_tree import finding_row
+from amqpsniff.analysis.selection import Selection, matches
 from amqpsniff.analysis.verdict import Verdict
-from amqpsniff.findings import SEVERITIES
+from amqpsniff.findings import SEVERITIES, Finding
+from amqpsniff.live.figures import Figures
 from amqpsniff.live.operations import Operations
+from amqpsniff.live.watch import Watch
 from amqpsniff.units import duration
-
-from ..output import settings
-from .views import chosen
-
-if TYPE_CHECKING:
-    from amqpsniff.live.figures import Figures
-    from amqpsniff.live.watch import Watch
 
 Row = dict[str, Any]
 
@@ -32,6 +30,24 @@ _HANGING = 1e12
 
 TICK_SECONDS = 1.0
 """How often rates are measured."""
+
+FILTERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "clients": {"client": ("label", "client", "product"), "user": ("user",), "vhost": ("vhost",)},
+    "exchanges": {"exchange": ("exchange",), "vhost": ("vhost",)},
+    "keys": {"exchange": ("exchange",), "routing_key": ("routing_key",), "vhost": ("vhost",)},
+    "queues": {"queue": ("queue",), "vhost": ("vhost",)},
+    "findings": {"client": ("who", "client")},
+}
+"""Filters by name that rows of a view can fulfil: the columns of which one has to match."""
+
+NAMED = tuple(dict.fromkeys(name for filters in FILTERS.values() for name in filters))
+"""All of these filters."""
+
+FINDING_COLUMNS = (
+    "ts_ns", "severity", "code", "title", "detail", "connection_id", "capture", "client", "channel",
+    "count", "packet_number", "cause_code",
+)  # fmt: skip
+"""Columns of findings that rows of their view have."""
 
 
 @dataclass
@@ -83,14 +99,15 @@ class Pictures:
     """Takes pictures of a run; it began when this was made.
 
     Args:
-        watch, figures: The run and its figures.
-        wanted: Expressions that rows of views must fulfil, by view.
+        watch: The run, whose census is `Figures`.
+        selection: Filters that rows of views must fulfil, and the time zone of the verdict.
     """
 
-    def __init__(self, watch: Watch, figures: Figures, wanted: Mapping[str, str]) -> None:
+    def __init__(self, watch: Watch, selection: Selection) -> None:
         self._watch = watch
-        self._figures = figures
-        self._wanted = wanted
+        self._figures: Figures = watch.census
+        self._wanted = _by_name(selection)
+        self._zone = selection.tz
         self._began = time.monotonic()
         self._notes: list[tuple[float, str]] = []
         self._ticked = 0.0
@@ -147,7 +164,7 @@ class Pictures:
             return Verdict([])
         totals = replace(watch.pipeline.totals, connections=connections)
         named = map(_introduced, figures.connections)
-        return diagnosis_of(watch.found, totals, watch.introductions, named, settings.zone).verdict
+        return diagnosis_of(watch.found, totals, watch.introductions, named, self._zone).verdict
 
 
 def _introduced(row: Row) -> Row:
@@ -165,20 +182,74 @@ def _connection(row: Row) -> Row:
     return row
 
 
-def _finding(one: Any, name: str | None) -> Row:
-    return {
-        "who": name or one.client or one.capture,
-        "ts_ns": one.ts_ns,
-        "severity": one.kind.severity,
-        "rank": SEVERITIES.index(one.kind.severity),
-        "code": one.code,
-        "title": one.kind.title,
-        "detail": one.detail,
-        "connection_id": one.connection_id,
-        "capture": one.capture,
-        "client": one.client,
-        "channel": one.channel,
-        "count": one.count,
-        "packet_number": one.packet_number,
-        "cause_code": one.cause_code,
-    }
+def _finding(one: Finding, name: str | None) -> Row:
+    row = finding_row(one)
+    who = name or one.client or one.capture
+    rank = SEVERITIES.index(one.kind.severity)
+    return {"who": who, "rank": rank, **{name: row[name] for name in FINDING_COLUMNS}}
+
+
+_EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
+
+
+def chosen(rows: list[Row], wanted: str, *, expression: bool = False) -> list[Row]:
+    """The rows that are wanted; raises FilterError for an expression that does not run.
+
+    A text is looked for in all texts of a row, whatever the case; what looks like an SQL expression
+    is evaluated over the columns.
+    """
+    if not wanted or not rows:
+        return rows
+    if not expression and not _EXPRESSION.search(wanted):
+        return [row for row in rows if _has(row, wanted.lower())]
+    return _evaluated(rows, wanted)
+
+
+def _by_name(selection: Selection) -> dict[str, str]:
+    """The filters by name as an SQL expression for each view that has their columns."""
+    wanted = {}
+    for view, filters in FILTERS.items():
+        given = [
+            f"({matches(columns, name, value)})"
+            for name, columns in filters.items()
+            if (value := getattr(selection, name)) is not None
+        ]
+        if view == "findings" and selection.errors:
+            given.append("severity = 'error'")
+        if given:
+            wanted[view] = " AND ".join(given)
+    return wanted
+
+
+def _has(row: Row, part: str) -> bool:
+    return any(isinstance(value, str) and part in value.lower() for value in row.values())
+
+
+def _evaluated(rows: list[Row], expression: str) -> list[Row]:
+    import pyarrow as pa
+
+    from amqpsniff.tables.query import Filter
+
+    columns = {name: [row.get(name) for row in rows] for name in rows[0]}
+    place = "place"
+    table = pa.RecordBatch.from_pydict(
+        {name: _column(values) for name, values in columns.items()}
+        | {place: pa.array(range(len(rows)), pa.int64())}
+    )
+    condition = Filter(table.schema, expression)
+    try:
+        return [rows[at] for at in condition.of(table).column(place).to_pylist()]
+    finally:
+        condition.close()
+
+
+def _column(values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    known = next((value for value in values if value is not None), None)
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+    kinds[type(None)] = pa.null()  # compares with numbers and with texts
+    kind = kinds[type(known)]
+    if kind == pa.int64() and any(isinstance(value, float) for value in values):
+        kind = pa.float64()
+    return pa.array(values, kind)

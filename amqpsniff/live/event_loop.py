@@ -1,17 +1,12 @@
-"""The loop of a live run: waits for packets, keys and signals, until it is to end."""
+"""The loop of a live run: waits for packets and keys, until the run is to end."""
 
 from __future__ import annotations
 
 import select
-import signal
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
-from .interrupts import ENDING, check
-
-if TYPE_CHECKING:
-    from amqpsniff.live.watch import Watch
+from amqpsniff.live.watch import Watch
 
 TICK_SECONDS = 0.05
 """Longest time without a look at the clock and at files that grow."""
@@ -27,8 +22,6 @@ MAX_LAST_SECONDS = 5
 class Steps:
     """An iterator that takes what packets there are at each step, until the run is to end.
 
-    The first signal of `ENDING` ends it in good order, the second at once (KeyboardInterrupt).
-
     Args:
         watch: What is stepped.
         seconds: How long; None for as long as packets come.
@@ -36,32 +29,17 @@ class Steps:
 
     Attributes:
         keys: A descriptor that is readable when a key was pressed; None for none.
+        stopped: True once `stop` was called.
     """
 
     def __init__(
-        self,
-        watch: Watch,
-        seconds: float | None = None,
-        *,
-        out: int | None = None,
+        self, watch: Watch, seconds: float | None = None, *, out: int | None = None
     ) -> None:
         self.watch = watch
         self.keys: int | None = None
         self._out = out
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._stopped = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Steps:
-        check()
-        for number in ENDING:
-            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-                self._before[number] = signal.signal(number, self._on_signal)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self.stopped = False
 
     def __iter__(self) -> Iterator[int]:
         poll = select.poll()
@@ -70,14 +48,17 @@ class Steps:
             poll.register(descriptor, select.POLLIN)  # type: ignore[arg-type]
         if self._out is not None and self._out not in (source, self.keys):
             poll.register(self._out, 0)  # says when its reader is gone, though nothing is written
-        while not self._stopped and not self.watch.done:
+        count = 0
+        while not self.stopped and not self.watch.done:
             left = self._left()
             if left <= 0:
                 break
-            happened = poll.poll(1000 * min(left, TICK_SECONDS))
+            more = count and source is None  # a file that has grown is read without a pause
+            happened = poll.poll(0 if more else 1000 * min(left, TICK_SECONDS))
             if any(descriptor == self._out for descriptor, _ in happened):
                 break
-            yield self.watch.step()
+            count = self.watch.step()
+            yield count
         yield from self._last()
 
     def _left(self) -> float:
@@ -115,9 +96,4 @@ class Steps:
 
     def stop(self) -> None:
         """End after this step."""
-        self._stopped = True
-
-    def _on_signal(self, *_: object) -> None:
-        if self._stopped:
-            raise KeyboardInterrupt
-        self._stopped = True
+        self.stopped = True
