@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Packets to TCP segments: one row of `SEGMENT_FIELDS` integers per segment.
 
-Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find
-the TCP header of all other packets. Other packets are counted and skipped. A segment is a row if
+Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `layers` finds the
+TCP header of all other packets. Other packets are counted and skipped. A segment is a row if
 the first 14 bytes of its header were captured; fewer bytes do not identify it. A segment that ICMP
 reports as undeliverable is a row too, marked `UNREACHABLE`.
 """
@@ -37,8 +37,7 @@ from cython.cimports.amqpsniff.tcp.codes import (
     TCP,
     UNREACHABLE,
 )
-from cython.cimports.amqpsniff.tcp.layers import Layers
-from cython.cimports.amqpsniff.tcp.link import find_ip
+from cython.cimports.amqpsniff.tcp.layers import Layers, find_ip
 
 from amqpsniff.findings import Finding
 

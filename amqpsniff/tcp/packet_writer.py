@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Rewrites packets with another payload: headers are kept, contents replaced, checksums corrected.
 
-`PacketRewriter.rewrite` walks as `link` and `layers` do, from the link header inwards through tags
+`PacketRewriter.rewrite` walks as `layers` does, from the link header inwards through tags
 and tunnels, and keeps only the header fields that it knows: those needed to deliver the packet. TCP
 payload is replaced by the caller's bytes, or by filler. Everything else becomes zeros: bytes that
 are not TCP, unknown bytes, and those after the end in the IP header (padding, check sequences); so
@@ -23,7 +23,12 @@ from cython.cimports.amqpsniff.link_types import (
     LINK_PKTAP,
 )
 from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, OFFSET_BITS, OFFSET_MASK
-from cython.cimports.amqpsniff.tcp.link import find_ip, find_ip_below, header_in_gre, header_in_udp
+from cython.cimports.amqpsniff.tcp.layers import (
+    find_ip,
+    find_ip_below,
+    header_in_gre,
+    header_in_udp,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
