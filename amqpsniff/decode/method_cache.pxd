@@ -1,8 +1,7 @@
 # Written by `python -m tests.house.declarations`.
-from amqpsniff.decode.cache cimport Cache
 from amqpsniff.decode.methods cimport DecodedMethod, MethodDecoder
 from amqpsniff.decode.rows cimport FrameRows
-from amqpsniff.decode.values cimport ValueReader
+from amqpsniff.decode.values cimport Cache, ValueReader
 
 cdef class CachedMethod(DecodedMethod):
     cdef public int dialect

@@ -2,7 +2,7 @@
 """Cache of decoded methods, looked up by their payload.
 
 Deliveries and acknowledgements differ only in their tag, so a method is cached without it. A method
-that may hold a secret, itself or in a quote of its reply text, is never cached. `cache` has the
+that may hold a secret, itself or in a quote of its reply text, is never cached. `values` has the
 bounds.
 
 Among payloads with the same few selected bytes, the latest is compared first: mostly it matches,
@@ -17,8 +17,8 @@ from cython.cimports.amqpsniff.decode.method_layout import NO_TAG, REPLY_TEXT, T
 from cython.cimports.amqpsniff.decode.rows import copy_text
 
 from amqpsniff.decode import method_layout
-from amqpsniff.decode.cache import MAX_BYTES, MAX_ENTRIES, Cache
 from amqpsniff.decode.methods import DecodedMethod
+from amqpsniff.decode.values import MAX_CACHED, MAX_CACHED_BYTES, Cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import FrameRows
     from amqpsniff.decode.values import ValueReader
 
-_MAX = cython.declare(cython.int, MAX_ENTRIES)
-_LONGEST = cython.declare(cython.longlong, MAX_BYTES)
+_MAX = cython.declare(cython.int, MAX_CACHED)
+_LONGEST = cython.declare(cython.longlong, MAX_CACHED_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _TAG_KEY = b'"delivery_tag":'
 _LAST = 8192
