@@ -162,8 +162,8 @@ class ContentAssembler:
         messages: Any,
     ) -> None:
         self.frames = frames
-        self.properties = PropertyDecoder()
-        self.writer = MessageWriter(plan, options, packs, report, messages, self.properties)
+        self.writer = MessageWriter(plan, options, packs, report, messages)
+        self.properties = self.writer.properties
         self.report = report
         self.new_hash = import_module("hashlib").sha256 if options.body_sha256 else None
         self.keep_bodies = options.bodies
@@ -681,7 +681,8 @@ class MessageWriter:
         plan, options, packs: See `Decoder`.
         report: Called for a finding; see `Decoder._report`.
         messages: Where the rows go.
-        properties: Finds the properties of a content header.
+
+    `properties` finds those of a content header, for its row and for checks of the header.
     """
 
     keep_bodies: cython.bint
@@ -702,19 +703,13 @@ class MessageWriter:
     flags_of: cython.int[::1]
 
     def __init__(
-        self,
-        plan: Plan,
-        options: Options,
-        packs: Packs | None,
-        report: Any,
-        messages: Any,
-        properties: Any,
+        self, plan: Plan, options: Options, packs: Packs | None, report: Any, messages: Any
     ) -> None:
         self.messages = messages
         self.reader = ValueReader(messages.headers, options.table_dialect)
         self.tables = TableCache()
         self.report = report
-        self.properties = properties
+        self.properties = PropertyDecoder()
         self.keep_bodies = options.bodies
         self.meanings = MeaningWriter(packs) if packs is not None and plan.meanings else None
         self.notes = NoteWriter(packs, False) if packs is not None and plan.judged else None
