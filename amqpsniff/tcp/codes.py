@@ -73,5 +73,5 @@ MAX_LAYERS = 32
 """IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound
 keeps a packet of nothing but headers from costing more than its neighbours."""
 
-# how the layers of a packet end, beside `layers.WAITING`
+# how the layers of a packet end, beside `headers.WAITING`
 TCP, NOT_TCP, MALFORMED, QUOTED = 6, -2, -3, -4
