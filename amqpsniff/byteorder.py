@@ -8,16 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import MutableSequence
-    from typing import TypeAlias
-
 ByteView = Sequence[int]
 """Bytes to read by index: bytes, or a view of them."""
-
-IntView: TypeAlias = "MutableSequence[int] | memoryview"
-"""Integers or bytes to read and write by index: an array, or a view of one."""
 
 
 def u16(octets: ByteView, at: int) -> int:

@@ -21,10 +21,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from amqpsniff.capture.blocks import ETHERNET, RAW_IP
 from amqpsniff.child_processes import safe_environment
 from amqpsniff.errors import UsageError
 from amqpsniff.installation import how_to_add
+from amqpsniff.link_types import LINK_ETHERNET, LINK_RAW
 
 WHOLE_BYTES = 262_144
 """What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have
@@ -78,7 +78,7 @@ def program(expression: str, indices: Sequence[int] = ()) -> bytes:
     Where the expression asks about Ethernet, no other interface's packets are let through. Raises
     UsageError for an expression that libpcap does not understand.
     """
-    ethernet = _compiled(expression, ETHERNET)
+    ethernet = _compiled(expression, LINK_ETHERNET)
     other = [_from_network(one) for one in _without_ethernet(expression)]
     chosen = [
         Instruction(_LOAD, 0, 0, _HARDWARE),
@@ -98,9 +98,9 @@ def needs_ethernet(expression: str) -> bool:
 
     Raises UsageError for one that libpcap does not understand at all.
     """
-    _compiled(expression, ETHERNET)
+    _compiled(expression, LINK_ETHERNET)
     try:
-        _compiled(expression, RAW_IP)
+        _compiled(expression, LINK_RAW)
     except UsageError:
         return True
     return False
@@ -110,7 +110,7 @@ def _without_ethernet(expression: str) -> list[Instruction]:
     """The program for packets that begin with their IP header."""
     if needs_ethernet(expression):
         return [Instruction(_RETURN, 0, 0, 0)]
-    return _compiled(expression, RAW_IP)
+    return _compiled(expression, LINK_RAW)
 
 
 def attach(socket_: object, instructions: bytes) -> None:
@@ -169,7 +169,7 @@ def _programs(expression: str) -> dict[int, list[list[int]] | str]:
     pipe = "or pipe: `tcpdump -U -w - | amqpsniff live -`"
     if find_spec("scapy") is None:
         raise UsageError(f"a capture filter needs scapy; run `{how_to_add('live')}`, {pipe}")
-    links = (ETHERNET, RAW_IP)
+    links = (LINK_ETHERNET, LINK_RAW)
     folders = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     homes = dict.fromkeys(_HOME_FOLDERS, f"{os.devnull}/none")
     done = subprocess.run(

@@ -12,17 +12,17 @@ import sys
 from scapy.arch.common import compile_filter, free_filter
 from scapy.error import Scapy_Exception
 
-from amqpsniff.capture.blocks import RAW_IP
+from amqpsniff.link_types import LINK_RAW
 
 _LIBPCAP_RAW_IP = 12
-"""The number that libpcap has for RAW_IP on Linux."""
+"""The number that libpcap has for LINK_RAW on Linux."""
 
 
 def _compiled(expression: str, link_type: int) -> list[list[int]] | str:
     """The instructions of a filter; a text where there is no such filter."""
     try:
         program = compile_filter(
-            expression, linktype=_LIBPCAP_RAW_IP if link_type == RAW_IP else link_type
+            expression, linktype=_LIBPCAP_RAW_IP if link_type == LINK_RAW else link_type
         )
     except ImportError:
         return (

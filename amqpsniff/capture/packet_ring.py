@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """A ring of blocks in memory shared with the kernel, which writes an interface's packets into it.
 
 The kernel fills a block with packets, hands it over when it is full or `RETIRE_MS` old, and
@@ -5,7 +6,13 @@ continues with the next; if all wait to be read it counts the packets that it dr
 batch of packets all finished blocks are copied and returned, so the ring has to last for one batch
 only, and packets that are decoded too slowly wait in copies. The caller owns the socket.
 
-Source: linux/Documentation/networking/packet_mmap.rst (TPACKET_V3).
+A block is a header, then packets one after the other, each with its time, lengths, and a link-level
+address that says on which interface and which way it went. Blocks become rows of a batch without
+copying a packet. Numbers are in the machine's byte order, which is little-endian where the ring is
+used; lengths that a header gives are checked all the same.
+
+Sources: linux/Documentation/networking/packet_mmap.rst (TPACKET_V3),
+linux/include/uapi/linux/if_packet.h.
 """
 
 from __future__ import annotations
@@ -19,9 +26,16 @@ from array import array
 from collections import deque
 from collections.abc import Iterator
 
-from amqpsniff.capture.blocks import VLAN_BYTES, block_bytes, walk
+import cython
+from cython.cimports.amqpsniff.link_types import LINK_ETHERNET, LINK_RAW
+
 from amqpsniff.capture.packets import PacketBatch, PacketRows
 from amqpsniff.errors import CaptureError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 BLOCK_BYTES = 1 << 18
 """A block must hold the largest packet, 65,550 bytes on loopback. The kernel hands over a block
@@ -50,6 +64,18 @@ _TPACKET_V3 = 2
 _FRAME_BYTES = 1 << 11
 _USER = 1
 _MIN_PACKET_BYTES = 80
+
+_LOOPBACK = cython.declare(cython.int, 772)
+_OUTGOING = cython.declare(cython.int, 4)
+_VLAN_VALID = cython.declare(cython.int, 0x10)
+_VLAN_TPID_VALID = cython.declare(cython.int, 0x40)
+_SECOND = cython.declare(cython.longlong, 1_000_000_000)
+# Offsets within a packet's header, and within the address that follows it.
+_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 68)
+_ADDRESS = cython.declare(cython.Py_ssize_t, 48)
+
+VLAN_BYTES = 4
+"""Bytes of a VLAN tag, which the kernel is asked to leave room for before each packet."""
 
 
 class Ring:
@@ -113,7 +139,7 @@ class Ring:
         status = self._status
         while self._room > 0 and status[(self._next * BLOCK_BYTES + 8) // 4] & _USER:
             begin = self._next * BLOCK_BYTES
-            _, used = block_bytes(self._view, begin)
+            _, used = _block_bytes(self._view, begin)
             copy = bytearray(self._view[begin : begin + min(used, BLOCK_BYTES)])
             status[(begin + 12) // 4] = 0
             status[(begin + 8) // 4] = 0
@@ -125,12 +151,12 @@ class Ring:
     def _packets(self, block: bytearray, most: int) -> tuple[PacketBatch, array[int]] | None:
         """The packets of a block, with a maximum; None for none."""
         self._room += len(block)
-        there = min(block_bytes(block, 0)[0], BLOCK_BYTES // _MIN_PACKET_BYTES)
+        there = min(_block_bytes(block, 0)[0], BLOCK_BYTES // _MIN_PACKET_BYTES)
         rows = PacketRows(0)
         while rows.capacity < there:
             rows.grow()
         interfaces = array("q", bytes(8 * max(there, 1)))
-        count = walk(block, 0, len(block), self.packets + 1, most, rows, interfaces)
+        count = _walk(block, 0, len(block), self.packets + 1, most, rows, interfaces)
         self.packets += count
         if not count:
             return None
@@ -164,3 +190,112 @@ def index_of(name: str) -> int:
         return socket.if_nametoindex(name)
     except OSError:
         return 0
+
+
+@cython.cfunc
+@cython.inline
+def _u16(octets: cython.uchar[::1], at: cython.Py_ssize_t) -> cython.int:
+    return octets[at] | octets[at + 1] << 8
+
+
+@cython.cfunc
+@cython.inline
+def _u32(octets: cython.uchar[::1], at: cython.Py_ssize_t) -> cython.longlong:
+    return (
+        octets[at]
+        | octets[at + 1] << 8
+        | octets[at + 2] << 16
+        | cython.cast(cython.longlong, octets[at + 3]) << 24
+    )
+
+
+@cython.cfunc
+def _put_tag(
+    ring: cython.uchar[::1], start: cython.Py_ssize_t, tag: cython.int, kind: cython.int
+) -> cython.int:
+    """Put a VLAN tag back behind the two addresses, which move to where room was left."""
+    at: cython.Py_ssize_t
+    for at in range(start, start + 12):
+        ring[at - 4] = ring[at]
+    ring[start + 8] = kind >> 8
+    ring[start + 9] = kind & 0xFF
+    ring[start + 10] = tag >> 8
+    ring[start + 11] = tag & 0xFF
+    return 0
+
+
+@cython.cfunc
+def _block_bytes(ring: cython.uchar[::1], begin: cython.Py_ssize_t) -> tuple:
+    """(packets, bytes used) of the block that begins at an offset of the ring."""
+    return _u32(ring, begin + 12), _u32(ring, begin + 20)
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _walk(
+    ring: cython.uchar[::1],
+    begin: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    first: cython.longlong,
+    most: cython.longlong,
+    rows: Any,
+    interfaces: cython.longlong[::1],
+) -> cython.longlong:
+    """Fill rows with the packets of the block `begin` to `end`; returns their number.
+
+    Packets are numbered from `first`, at most `most` are taken; `start` is counted from `begin`,
+    and `interfaces` has the kernel's index of each packet's interface. `rows` and `interfaces` have
+    room for all. What a loopback interface sends is left out: it comes once more, as received.
+    """
+    numbers: cython.longlong[::1] = rows.number
+    ts_ns: cython.longlong[::1] = rows.ts_ns
+    starts: cython.longlong[::1] = rows.start
+    captured: cython.longlong[::1] = rows.captured
+    original: cython.longlong[::1] = rows.original
+    link_type: cython.longlong[::1] = rows.link_type
+    there: cython.longlong = _u32(ring, begin + 12)
+    at: cython.Py_ssize_t = begin + _u32(ring, begin + 16)
+    row: cython.longlong = 0
+    start: cython.Py_ssize_t
+    size: cython.longlong
+    whole: cython.longlong
+    kind: cython.int
+    status: cython.int
+    tag_kind: cython.int
+
+    while there > 0 and row < most and at + _HEADER_BYTES <= end:
+        there -= 1
+        kind = _u16(ring, at + _ADDRESS + 8)
+        if kind != _LOOPBACK or ring[at + _ADDRESS + 10] != _OUTGOING:
+            size = _u32(ring, at + 12)
+            whole = _u32(ring, at + 16)
+            start = at + _u16(ring, at + 24)
+            if kind == _LOOPBACK or kind == 1:
+                link_type[row] = LINK_ETHERNET
+                status = cython.cast(cython.int, _u32(ring, at + 20))
+                if status & _VLAN_VALID and size >= 12:
+                    tag_kind = _u16(ring, at + 36) if status & _VLAN_TPID_VALID else 0x8100
+                    _put_tag(ring, start, cython.cast(cython.int, _u32(ring, at + 32)), tag_kind)
+                    start -= 4
+                    size += 4
+                    whole += 4
+            else:
+                link_type[row] = LINK_RAW
+                status = _u16(ring, at + 26) - _u16(ring, at + 24)
+                if 0 < status <= size:
+                    start += status
+                    size -= status
+                    whole -= status
+            if size < 0 or start + size > end:
+                break
+            numbers[row] = first + row
+            ts_ns[row] = _u32(ring, at + 4) * _SECOND + _u32(ring, at + 8)
+            starts[row] = start - begin
+            captured[row] = size
+            original[row] = whole
+            interfaces[row] = _u32(ring, at + _ADDRESS + 4)
+            row += 1
+        if _u32(ring, at) == 0:
+            break
+        at += _u32(ring, at)
+    return row

@@ -1,19 +1,27 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """pcapng files: sections of blocks, each block framed by its length at both ends.
 
-What carries packets is scanned in `pcapng_blocks`; section headers, interface descriptions,
-statistics and decryption secrets are read here. Each section has its own byte order and interfaces;
-a section's length field is not used. Lengths that are no multiple of four are taken as rounded up,
-as some writers mean them. Simple Packet Blocks have no time. Blocks that Wireshark counts as
-records although they are no packets take a packet number and no row, so numbers equal Wireshark's.
+A scan in C runs over whole blocks and fills rows from the three kinds that carry packets. It stops
+at section headers, interface descriptions, statistics and decryption secrets, which are read one by
+one, and at damage, and steps over every other kind. Each section has its own byte order and
+interfaces; a section's length field is not used. Lengths that are no multiple of four are taken as
+rounded up, as some writers mean them. Simple Packet Blocks have no time. Blocks that Wireshark
+counts as records although they are no packets take a packet number and no row, so numbers equal
+Wireshark's.
 
 Damage costs as little as can be known. A packet that contradicts its block, or whose interface was
 not described, is passed over and takes a number. A block whose two lengths differ is read where
 another block begins behind it, and so is a packet whose own length says where its block ends.
-Behind anything else blocks are searched for. A section without its header, or with an interface
-description that cannot be read, is left out from there on: what its packets are is not known.
+Behind anything else blocks are searched for. There is no mark to look for, so a block has to prove
+itself: it has the same length at both ends and holds what its kind asks for. A section without its
+header, or with an interface description that cannot be read, is left out from there on: what its
+packets are is not known.
 
-Blocks are read in C where they carry packets, and else one by one, which takes some microseconds.
-So what is repeated byte for byte is read once: an interface description, a section without packets.
+A block that is read by itself takes some microseconds. So what is repeated byte for byte is read
+once: an interface description, a section without packets.
+
+Packets of a live run are many, so `enhanced_packets` writes a batch of them at once, as blocks that
+the scan reads; the blocks between them are those of `pcapng_writer`.
 
 Options of packets are left to `PcapngSection.packet_options`. Not read: drop counts of the obsolete
 Packet Block, names, custom data.
@@ -26,26 +34,11 @@ from __future__ import annotations
 
 from array import array
 
+import cython
+from cython.cimports.amqpsniff.byteorder import checked_u32
+
 from amqpsniff.capture.formats import number, pcapng_byte_order
-from amqpsniff.capture.packets import PacketBatch, PacketRows
-from amqpsniff.capture.pcapng_blocks import (
-    BLOCK,
-    CAPTURED,
-    DECRYPTION_SECRETS,
-    FULL,
-    INTERFACE_DESCRIPTION,
-    INTERFACE_STATISTICS,
-    LENGTH,
-    MAX_BLOCK_BYTES,
-    MAX_FOUND_BYTES,
-    MORE,
-    NO_INTERFACE,
-    SECTION_HEADER,
-    TRAILER,
-    begins_block,
-    find_block,
-    scan_blocks,
-)
+from amqpsniff.capture.packets import NO_TIME, PacketBatch, PacketRows
 from amqpsniff.capture.pcapng_interface import (
     ENHANCED_PACKET,
     OPT_COMMENT,
@@ -57,6 +50,37 @@ from amqpsniff.capture.pcapng_interface import (
 )
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import NotACapture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
+MAX_BLOCK_BYTES = 1 << 24
+
+# Blocks that a search believes: a packet is no longer (see `pcap`), and for a wrong one it waits.
+MAX_FOUND_BYTES = 1 << 20
+
+# The least packet of a Simple Packet Block that a search believes is an Ethernet header: small
+# numbers in a row look like such a block without a packet.
+MIN_SIMPLE_BYTES = 32
+
+SECTION_HEADER = 0x0A0D0D0A
+INTERFACE_DESCRIPTION = 1
+INTERFACE_STATISTICS = 5
+DECRYPTION_SECRETS = 0xA
+
+# Records to Wireshark but not packets: systemd journal entries, custom blocks, sysdig events.
+NUMBERED = frozenset((9, 0xBAD, 0x40000BAD, 0x204, 0x208, 0x216, 0x217, 0x221, 0x222))
+READ = frozenset((INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, DECRYPTION_SECRETS)) | NUMBERED
+
+# What a row of the interface table holds for the scan: link type, nanoseconds in a unit, upper half
+# of a time from which 64 bits are not enough, offset in nanoseconds, snap length.
+_MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+_PER_INTERFACE = cython.declare(cython.Py_ssize_t, 5)
+
+# Why the scan stopped.
+MORE, FULL, BLOCK, LENGTH, TRAILER, CAPTURED, NO_INTERFACE = range(7)
 
 # Real sections have a handful; a file of nothing but interface descriptions must not fill memory.
 MAX_INTERFACES = 1 << 16
@@ -133,12 +157,12 @@ class PcapngReader(Reader):
             raise NotACapture(f"{self.capture}: not pcapng: it begins with {block[:4].hex()}")
         while not self.ended:
             if self._lost:
-                if not find_block(block, self._order, len(self.interfaces), state, final):
+                if not _find_block(block, self._order, len(self.interfaces), state, final):
                     break
                 if not self._found(state[0]):
                     break
             big = self._order == "big"
-            count = scan_blocks(block, big, self._table, self.interfaces, state, count, rows)
+            count = _scan_blocks(block, big, self._table, self.interfaces, state, count, rows)
             why = state[2]
             if why == FULL:
                 rows.grow()
@@ -225,7 +249,7 @@ class PcapngReader(Reader):
         if after > len(block):
             return False
         trailer = number(block[after - 4 : after], self._order)
-        if trailer == end or begins_block(block, after, self._order == "big"):
+        if trailer == end or _begins_block(block, after, self._order == "big"):
             return True
         return last and after == len(block)
 
@@ -290,7 +314,7 @@ class PcapngReader(Reader):
         self._order = order
         if len(self.sections) < MAX_SECTIONS and self._kept_interfaces < MAX_INTERFACES:
             self.sections.append(PcapngSection(self.packets, order, self.interfaces))
-        elif self.sections[-1].interfaces:
+        elif self.sections[len(self.sections) - 1].interfaces:
             self.sections.append(PcapngSection(self.packets, order, []))
         for code, value in options(block[position + 24 : position + padded - 4], order):
             if code == OPT_COMMENT:
@@ -308,7 +332,8 @@ class PcapngReader(Reader):
         return 1
 
     def _end_section(self) -> None:
-        if self.sections and self.sections[-1].interfaces is self.interfaces:
+        sections = self.sections
+        if sections and sections[len(sections) - 1].interfaces is self.interfaces:
             self._kept_interfaces += len(self.interfaces)
         for interface in self.interfaces:
             new = interface.statistics
@@ -348,10 +373,12 @@ class PcapngReader(Reader):
     def _repeated(self, block: bytes, position: int, length: int) -> int:
         """Take the interface just read as often as its block is repeated; bytes of those blocks."""
         described = block[position : position + length]
-        row = self._table[-5:]
+        interface = self.interfaces[len(self.interfaces) - 1]
+        row = self._table[len(self._table) - _PER_INTERFACE :]
         end = position + length
         while block.startswith(described, end) and len(self.interfaces) < MAX_INTERFACES:
-            self.interfaces.append(self.interfaces[-1].repeated())
+            interface = interface.repeated()
+            self.interfaces.append(interface)
             self._table.extend(row)
             end += length
         return end - position - length
@@ -376,3 +403,284 @@ class PcapngReader(Reader):
         if what not in self._limits:
             self._limits.add(what)
             self.report("capture-damaged", f"{what} {where} are not kept; all packets are read")
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=True)
+def _block_at(
+    octets: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    big: cython.bint,
+    known: cython.longlong,
+    end: cython.Py_ssize_t,
+) -> cython.longlong:
+    """Bytes that a block takes which may begin here; 0 where none does, -1 where some are missing.
+
+    `known` is how many interfaces there are, `end` where the bytes end.
+    """
+    kind: cython.longlong = checked_u32(octets, at, big)
+    if not (kind == 10 or (0 < kind < 7 and kind != 4)):
+        return 0
+    length: cython.longlong = checked_u32(octets, at + 4, big)
+    if length & 3 or not 20 <= length <= MAX_FOUND_BYTES:
+        return 0
+    if end - at < length:
+        return -length
+    if checked_u32(octets, at + length - 4, big) != length:
+        return 0
+    index: cython.longlong = checked_u32(octets, at + 8, big)
+    if kind == 6 or kind == 2:
+        if kind == 2:
+            index = index >> 16 if big else index & 0xFFFF
+        if length < 32 or index >= known or checked_u32(octets, at + 20, big) > length - 32:
+            return 0
+    elif kind == 5:
+        if length < 24 or index >= known:
+            return 0
+    elif kind == 3 and (known == 0 or length < MIN_SIMPLE_BYTES):
+        return 0
+    return length
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _find_block(
+    octets: cython.const[cython.uchar][::1],
+    order: str,
+    known: cython.longlong,
+    state: cython.longlong[::1],
+    final: cython.bint,
+) -> cython.bint:
+    """True if blocks begin again in the bytes; `state` is where, as in a scan.
+
+    Where they do not, the search is to go on there with so many bytes at least; `final` says that
+    there will be no more. Without a byte order only the header of a section is looked for; `known`
+    is how many interfaces the present one has.
+    """
+    big: cython.bint = order == "big"
+    inside: cython.bint = order != ""
+    at: cython.Py_ssize_t = state[0]
+    end: cython.Py_ssize_t = len(octets)
+    needed: cython.longlong = 12
+    length: cython.longlong
+    magic: cython.longlong
+    found: cython.bint = False
+    while end - at >= 12:
+        if octets[at] == 0x0A and checked_u32(octets, at, big) == 0x0A0D0D0A:
+            magic = checked_u32(octets, at + 8, big)
+            if magic == 0x1A2B3C4D or magic == 0x4D3C2B1A:
+                found = True
+                break
+        if inside:
+            length = _block_at(octets, at, big, known, end)
+            if length > 0:
+                found = True
+                break
+            if length < 0 and not final:
+                needed = -length
+                break
+        at += 1
+    state[0] = at
+    state[1] = needed
+    return found
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _begins_block(
+    octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
+) -> cython.bint:
+    """True if the twelve bytes from `at` on may be the begin of a block of a known kind."""
+    if at + 12 > len(octets):
+        return False
+    kind: cython.longlong = checked_u32(octets, at, big)
+    length: cython.longlong = checked_u32(octets, at + 4, big)
+    if kind == 0x0A0D0D0A:
+        return True
+    return (0 < kind < 7 or kind in READ) and 12 <= length <= MAX_BLOCK_BYTES
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _scan_blocks(
+    octets: cython.const[cython.uchar][::1],
+    big: cython.bint,
+    table: cython.longlong[::1],
+    interfaces: list[Any],
+    state: cython.longlong[::1],
+    row: cython.Py_ssize_t,
+    rows: Any,
+) -> cython.Py_ssize_t:
+    """Fill rows from `row` on until bytes, rows or sense end, or a block is to be read.
+
+    `table` has what is to be known of each interface. `state` is the position, the bytes needed
+    from there on (of a block that is whole, its bytes), why the scan stopped, the kind of the
+    block there, the last packet's number. Returns the next row.
+    """
+    numbers: cython.longlong[::1] = rows.number
+    ts_ns: cython.longlong[::1] = rows.ts_ns
+    start: cython.longlong[::1] = rows.start
+    captured: cython.longlong[::1] = rows.captured
+    original: cython.longlong[::1] = rows.original
+    link_type: cython.longlong[::1] = rows.link_type
+    capacity: cython.Py_ssize_t = len(numbers)
+    end: cython.Py_ssize_t = len(octets)
+    known: cython.longlong = len(interfaces)
+    limit: cython.longlong = MAX_BLOCK_BYTES
+    no_time: cython.longlong = NO_TIME
+    position: cython.Py_ssize_t = state[0]
+    last: cython.longlong = state[4]
+    needed: cython.longlong = 12
+    why: cython.longlong = MORE
+    kind: cython.longlong = 0
+    length: cython.longlong
+    padded: cython.longlong
+    header: cython.Py_ssize_t
+    index: cython.longlong
+    entry: cython.Py_ssize_t
+    upper: cython.longlong
+    lower: cython.longlong
+    seen: cython.longlong
+    whole: cython.longlong
+    moment: cython.longlong
+
+    while end - position >= 12:
+        kind = checked_u32(octets, position, big)
+        if kind == 0x0A0D0D0A:
+            needed = 12
+            why = BLOCK
+            break
+        length = checked_u32(octets, position + 4, big)
+        if length < 12 or length > limit:
+            why = LENGTH
+            break
+        padded = (length + 3) // 4 * 4
+        if end - position < padded:
+            needed = padded
+            break
+        if checked_u32(octets, position + padded - 4, big) != length:
+            why = TRAILER
+            break
+        if kind == 6 or kind == 2:
+            if row == capacity:
+                why = FULL
+                break
+            header = 28
+            if length < 32:
+                why = CAPTURED
+                break
+            index = checked_u32(octets, position + 8, big)
+            if kind == 2:
+                index = index >> 16 if big else index & 0xFFFF
+            seen = checked_u32(octets, position + 20, big)
+            whole = checked_u32(octets, position + 24, big)
+            if index >= known:
+                why = NO_INTERFACE
+                break
+            if seen > length - 32:
+                why = CAPTURED
+                break
+            entry = index * _PER_INTERFACE
+            upper = checked_u32(octets, position + 12, big)
+            lower = checked_u32(octets, position + 16, big)
+            if upper < table[entry + 2]:
+                moment = (upper << 32 | lower) * table[entry + 1] + table[entry + 3]
+            else:
+                moment = interfaces[index].instant(upper, lower)
+        elif kind == 3:
+            if row == capacity:
+                why = FULL
+                break
+            header = 12
+            if length < 16:
+                why = CAPTURED
+                break
+            if known == 0:
+                why = NO_INTERFACE
+                break
+            entry = 0
+            moment = no_time
+            whole = checked_u32(octets, position + 8, big)
+            seen = length - 16
+            seen = min(seen, whole)
+            if table[4] != 0:
+                seen = min(seen, table[4])
+        else:
+            if kind in READ:
+                needed = padded
+                why = BLOCK
+                break
+            position += padded
+            continue
+        last += 1
+        numbers[row] = last
+        ts_ns[row] = moment
+        start[row] = position + header
+        captured[row] = seen
+        original[row] = whole
+        link_type[row] = table[entry]
+        row += 1
+        position += padded
+
+    state[0] = position
+    state[1] = needed
+    state[2] = why
+    state[3] = kind
+    state[4] = last
+    return row
+
+
+@cython.cfunc
+@cython.inline
+def _put(target: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.int:
+    target[at] = value & 0xFF
+    target[at + 1] = value >> 8 & 0xFF
+    target[at + 2] = value >> 16 & 0xFF
+    target[at + 3] = value >> 24 & 0xFF
+    return 0
+
+
+def enhanced_packets(batch: Any, indices: cython.longlong[::1], out: Any) -> cython.longlong:
+    """Write a batch as Enhanced Packet Blocks to a bytearray that has room; gives their bytes.
+
+    `indices` are the places of each row's interface in the section. Times are written in ns.
+    """
+    octets: cython.const[cython.uchar][::1] = batch.octets
+    target: cython.uchar[::1] = out
+    source = memoryview(batch.octets)
+    sink = memoryview(out)
+    ts_ns: cython.longlong[::1] = batch.ts_ns
+    starts: cython.longlong[::1] = batch.start
+    captured: cython.longlong[::1] = batch.captured
+    original: cython.longlong[::1] = batch.original
+    first: cython.Py_ssize_t = batch.begin
+    row: cython.Py_ssize_t
+    at: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t
+    octet: cython.Py_ssize_t
+    length: cython.longlong
+    moment: cython.ulonglong
+    for row in range(first, batch.end):
+        size = captured[row]
+        length = 32 + (size + 3) // 4 * 4
+        moment = ts_ns[row] if ts_ns[row] > 0 else 0
+        _put(target, at, 6)
+        _put(target, at + 4, length)
+        _put(target, at + 8, indices[row - first])
+        _put(target, at + 12, moment >> 32)
+        _put(target, at + 16, moment & _MASK32)
+        _put(target, at + 20, size)
+        _put(target, at + 24, original[row])
+        at += 28
+        if size <= 64:
+            for octet in range(size):
+                target[at + octet] = octets[starts[row] + octet]
+        else:
+            sink[at : at + size] = source[starts[row] : starts[row] + size]
+        at += size
+        while at % 4:
+            target[at] = 0
+            at += 1
+        _put(target, at, length)
+        at += 4
+    return at

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING
 
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
-from amqpsniff.capture.pcapng_blocks import (
+from amqpsniff.capture.pcapng import (
     DECRYPTION_SECRETS,
     INTERFACE_DESCRIPTION,
     INTERFACE_STATISTICS,

@@ -20,9 +20,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from amqpsniff.capture.blocks import enhanced_packets
 from amqpsniff.capture.filter import WHOLE_BYTES
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcapng import enhanced_packets
 from amqpsniff.capture.pcapng_interface import ENHANCED_PACKET, InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
 

@@ -1,10 +1,12 @@
 # Written by `python -m tests.house.declarations`.
-from amqpsniff.decode.messages cimport MessageWriter
+from amqpsniff.columns cimport Codes, Texts, Vocabulary
+from amqpsniff.decode.meanings cimport MeaningWriter, NoteWriter
 from amqpsniff.decode.methods cimport DecodedMethod
-from amqpsniff.decode.properties cimport PropertyDecoder
-from amqpsniff.decode.rows cimport FrameRows
+from amqpsniff.decode.rows cimport FrameRows, MessageRows
 from amqpsniff.decode.state cimport Content, Half, MemoryBudget
-from amqpsniff.decode.values cimport ValueReader
+from amqpsniff.decode.values cimport TableCache, ValueReader
+cdef class MessageWriter
+cdef class PropertyDecoder
 
 cdef class ContentAssembler:
     cdef public object report
@@ -45,3 +47,39 @@ cdef class ContentAssembler:
     cdef int body_end(self, Half half) except? -1
     cpdef int finish(self, Half half) except? -1
     cdef int _end(self, Half half, Content content, int status) except? -1
+
+cdef class PropertyDecoder:
+    cdef public int present
+    cdef public long long located
+    cdef public long long starts[16]
+    cdef public long long lengths[16]
+    cdef public long long known[64]
+    cdef public unsigned char orders[2048]
+    cdef public dict rows
+    cdef int _order(self, int class_id, int flags) except? -1
+    cdef int _learn(self, int order, int class_id, int flags) except? -1
+    cdef int locate(self, ValueReader reader, int class_id, long long at, long long end) except? -1
+
+cdef class MessageWriter:
+    cdef public bint keep_bodies
+    cdef public bint reads_every_body
+    cdef public object report
+    cdef public int capture_code
+    cdef public long long batch
+    cdef public MessageRows messages
+    cdef public ValueReader reader
+    cdef public TableCache tables
+    cdef public PropertyDecoder properties
+    cdef public MeaningWriter meanings
+    cdef public NoteWriter notes
+    cdef public NoteWriter calls
+    cdef public list captures
+    cdef public object capture
+    cdef public int[::1] flags_of
+    cdef int write(self, Half half, Content content, int status, long long sound, long long frames) except? -1
+    cdef int code_of(self, object capture) except? -2
+    cdef int _write_names(self, Content content, long long row) except? -1
+    cdef int _write_properties(self, Half half, Content content, long long row) except? -1
+    cdef int _text(self, Texts column, long long row, long long at, int place) except? -1
+    cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, long long at, int place) except? -1
+    cdef int _write_body(self, Content content, int status, long long sound, long long row) except? -1

@@ -2,7 +2,7 @@
 """The decoder: bytes of TCP conversations in, rows of frames and messages out.
 
 Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
-(`frames`, `methods`), content is put together (`contents`, `messages`).
+(`frames`, `methods`), content is put together (`contents`).
 
 `feed` takes the events of reassembly (`amqpsniff.tcp.stream`); a caller with bytes and no packets
 calls `open`, `data`, `gap` and `close` directly. Rows gather in the handler until `take`. No input

@@ -1,10 +1,10 @@
 # Written by `python -m tests.house.declarations`.
 cimport cython
 from amqpsniff.columns cimport Octets, Vocabulary
-from amqpsniff.decode.cache cimport Cache, TableCache
 from amqpsniff.decode.json_names cimport ObjectNames
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.decode.values cimport Cache, TableCache
 
 @cython.final
 cdef class MeaningColumns:

@@ -19,15 +19,15 @@ import zlib
 
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Octets, Texts, Vocabulary
-from cython.cimports.amqpsniff.decode.cache import Cache, TableCache
 from cython.cimports.amqpsniff.decode.json_names import ObjectNames
 from cython.cimports.amqpsniff.decode.octets import ByteReader, code_of
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
+from cython.cimports.amqpsniff.decode.values import Cache, TableCache
 from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.decode.cache import MAX_ENTRIES, integers
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
+from amqpsniff.decode.values import MAX_CACHED, integers
 from amqpsniff.packs.catalogue import (
     CALLS,
     COLUMNS,
@@ -90,7 +90,7 @@ TEXTS = ("message_id", "correlation_id")
 
 _DEMANDS = cython.declare(cython.int, DEMANDS)
 _SEED = cython.declare(cython.ulonglong, own_seed())
-_MAX = cython.declare(cython.int, MAX_ENTRIES)
+_MAX = cython.declare(cython.int, MAX_CACHED)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MAX_SEEN = cython.declare(cython.longlong, MAX_SEEN_BYTES)
 _MOST = (1 << 63) - 1
@@ -261,13 +261,13 @@ class SeenBodies(Cache):
     def __init__(self) -> None:
         self.batch = None
         self.reader = ByteReader()
-        self.sizes = integers(MAX_ENTRIES)
+        self.sizes = integers(MAX_CACHED)
         self.json = Octets(MAX_SEEN_BYTES)
         Cache.__init__(self)
 
     def clear(self) -> int:
         """Remember nothing."""
-        self.rows = integers(MAX_ENTRIES)
+        self.rows = integers(MAX_CACHED)
         self.json.used = 0
         return 0
 
@@ -482,7 +482,7 @@ class MeaningWriter:
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
         self.words = self.last = self.remembered = self.fitted = None
-        self.table_bits = memoryview(bytearray(MAX_ENTRIES))
+        self.table_bits = memoryview(bytearray(MAX_CACHED))
         self.seen = None
         self.recent, self.alike = [], []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
@@ -562,7 +562,7 @@ class MeaningWriter:
 
     def _forget_tables(self, tables: TableCache) -> cython.int:
         self.remembered = tables.words
-        self.table_bits = memoryview(bytearray(MAX_ENTRIES))
+        self.table_bits = memoryview(bytearray(MAX_CACHED))
         return 0
 
     @cython.cfunc

@@ -117,7 +117,7 @@ keys = bytearray()
 
 
 def _tag_place(method: Method) -> int:
-    """Position of the delivery tag of a method for `method_cache`; 0 if it holds a secret."""
+    """Position of the delivery tag of a method for `MethodCache`; 0 if it holds a secret."""
     if method.has_secret:
         return 0
     kinds = [a.type if a.name != "delivery_tag" else "tag" for a in method.arguments]

@@ -1,7 +1,6 @@
 # Written by `python -m tests.house.declarations`.
 from amqpsniff.columns cimport Octets
-from amqpsniff.decode.cache cimport TableCache
-from amqpsniff.decode.values cimport ValueReader
+from amqpsniff.decode.values cimport TableCache, ValueReader
 
 cdef class DecodedMethod:
     cdef public bint written

@@ -14,7 +14,6 @@ import json
 
 import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts
-from cython.cimports.amqpsniff.decode.cache import TableCache
 from cython.cimports.amqpsniff.decode.codes import EXACT, TOO_SHORT, TRAILING, UNKNOWN
 from cython.cimports.amqpsniff.decode.method_layout import (
     BIT,
@@ -40,6 +39,7 @@ from cython.cimports.amqpsniff.decode.method_layout import (
     VERSION_MAJOR,
     VERSION_MINOR,
 )
+from cython.cimports.amqpsniff.decode.values import TableCache
 from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode import method_layout

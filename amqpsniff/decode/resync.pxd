@@ -1,6 +1,6 @@
 # Written by `python -m tests.house.declarations`.
+from amqpsniff.decode.contents cimport PropertyDecoder
 from amqpsniff.decode.frames cimport FrameHandler
-from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.state cimport Half, MemoryBudget
 from amqpsniff.decode.values cimport ValueReader
 

@@ -41,9 +41,9 @@ from collections import deque
 
 import cython
 from cython.cimports.amqpsniff.decode.codes import BODY, FRAME_END
+from cython.cimports.amqpsniff.decode.contents import PropertyDecoder
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.methods import MethodDecoder
-from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.state import Connection, Content, Half, MemoryBudget
 from cython.cimports.amqpsniff.decode.values import ValueReader
 

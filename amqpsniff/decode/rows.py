@@ -15,7 +15,6 @@ from cython.cimports.amqpsniff.decode.codes import INCOMPLETE
 from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode.octets import NOT_UTF8
-from amqpsniff.decode.properties import COLUMNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +25,13 @@ if TYPE_CHECKING:
 
 FIRST_ROWS = 1024
 """Rows that a table has room for at first; it doubles from there."""
+
+
+PROPERTIES = (
+    "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
+    "expiration message_id timestamp type user_id app_id cluster_id"
+).split()
+"""Properties that the messages table has, in the order of `starts`."""
 
 
 def _names(text: Any) -> Any:
@@ -384,7 +390,7 @@ class FrameRows(Rows):
         return 0
 
 
-_PROPERTIES = tuple("message_timestamp" if name == "timestamp" else name for name in COLUMNS)
+_PROPERTIES = tuple("message_timestamp" if name == "timestamp" else name for name in PROPERTIES)
 
 
 @cython.cclass

@@ -1,5 +1,5 @@
 # Written by `python -m tests.house.declarations`.
-from amqpsniff.columns cimport Texts
+from amqpsniff.columns cimport Octets, Texts, Vocabulary
 from amqpsniff.decode.octets cimport ByteReader
 
 cdef class ValueReader(ByteReader):
@@ -43,3 +43,19 @@ cdef class ValueReader(ByteReader):
     cdef int _timestamp(self, long long at) except? -1
     cdef int _date(self, long long seconds, long long ms) except? -1
     cdef int _unsigned(self, long long at) except? -1
+
+cdef class Cache:
+    cdef public int lookups
+    cdef public int hits
+    cdef public int skips
+    cdef public Vocabulary words
+    cdef public Octets json
+    cdef public long long[::1] starts
+    cpdef int clear(self) except? -1
+    cdef bint is_worthwhile(self) except? -1
+
+cdef class TableCache(Cache):
+    cdef public int last
+    cdef int put_table(self, ValueReader reader, long long at, long long end) except? -1
+    cdef int _write(self, ValueReader reader, long long at, long long end) except? -1
+    cdef int _store(self, ValueReader reader, unsigned long long digest, long long at, long long count, long long mark) except? -1

@@ -59,7 +59,6 @@ cdef extern from *:
     const long long IPV6 "34525LL"
     const int OFFSET_BITS "40"
     const long long OFFSET_MASK "1099511627775LL"
-    const int UNREAD "(-1 - 1)"
     const int MAX_LAYERS "32"
     const int TCP "6"
     const int NOT_TCP "(-1 - 1)"

@@ -68,12 +68,10 @@ cache."""
 IPV4, IPV6 = 0x0800, 0x86DD
 OFFSET_BITS = 40
 OFFSET_MASK = (1 << OFFSET_BITS) - 1
-UNREAD = -2
-"""What `link` gives for a tunnel that is not read."""
 
 MAX_LAYERS = 32
 """IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound
 keeps a packet of nothing but headers from costing more than its neighbours."""
 
-# how the layers of a packet end, beside `layers.WAITING`
+# how the layers of a packet end, beside `headers.WAITING`
 TCP, NOT_TCP, MALFORMED, QUOTED = 6, -2, -3, -4

@@ -10,11 +10,11 @@ the conversation is open, else it has ended. A rare path, so plain Python.
 from __future__ import annotations
 
 from .codes import ACK, ACKNOWLEDGED, FLAGS, LENGTH, MASK, RST, SEQ, SYN
-from .late_handshake import KeptSegment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .segment import Segment
+    from .half_stream import Segment
+    from .handshake import KeptSegment
 
 
 class Doubt:

@@ -1,9 +1,25 @@
 # Written by `python -m tests.house.declarations`.
 cimport cython
 from amqpsniff.tcp.retransmissions cimport History
-from amqpsniff.tcp.segment cimport Segment
 from amqpsniff.tcp.stream cimport EventWriter
 
+@cython.no_gc
+cdef class Segment:
+    cdef public long long[::1] rows
+    cdef public long long at
+    cdef public long long number
+    cdef public long long ts_ns
+    cdef public long long seq
+    cdef public long long payload_seq
+    cdef public long long ack
+    cdef public int flags
+    cdef public bytes octets
+    cdef public long long extra
+    cdef public long long start
+    cdef public long long captured
+    cdef public long long length
+    cdef public long long seen
+    cdef int read(self, EventWriter writer, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns) except? -1
 cdef long long later(long long ts_ns, long long wait_ns) except? -1
 
 cdef class HoldingPool:
@@ -128,3 +144,7 @@ cdef class HalfStream:
     cdef int lose(self, long long octets, long long number, long long ts_ns) except? -1
     cdef int deliver_piece(self, Piece piece, long long number, long long ts_ns, long long seen) except? -1
     cdef int end(self, HalfStream other, long long number, long long ts_ns) except? -1
+    cdef int update_window(self, HalfStream other, Segment segment) except? -1
+    cdef object zero_window(self, HalfStream other, long long end_ns)
+    cdef bint _was_open(self, long long seq) except -1
+    cdef object _with_window(self, long long seq, long long end_ns)

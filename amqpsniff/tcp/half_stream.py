@@ -13,24 +13,45 @@ the bytes captured first stay: a new segment fills the free ranges, which may be
 are bounded by `Limits.held_bytes` and `held_bytes_total`.
 
 `amqpsniff.tcp.out_of_order`, which sees both directions, decides when held bytes are delivered and
-holes are given up. This module knows neither the other direction nor the conversation.
+holes are given up. This module does not know the conversation, and of the other direction only the
+numbers that a segment is compared with.
+
+A side's TCP window is closed from a segment with window 0 to the side's next one with another
+window. It counts only if the other side had bytes to send: it then sends probes, which repeat the
+byte before the next one or carry the next one (RFC 9293 §3.8.6.1). Bytes beyond the next one are
+sent only to an open window. If the segment that opened it was not captured, the window counts as
+closed until the last segment with window 0.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import cython
+from cython.cimports.amqpsniff.packet_numbers import NUMBER_MASK
 from cython.cimports.amqpsniff.tcp.codes import (
+    ACK,
+    ACKNOWLEDGED,
+    CAPTURED,
     CONFLICT,
     DATA,
+    EXTRA,
+    FLAGS,
     GAP,
     HISTORY_CONFLICT,
     HISTORY_SAME_PACKET,
+    LENGTH,
     MASK,
+    NO_WINDOW,
     OUT_OF_ORDER,
     RANGE32,
     RETRANSMITTED,
     SAME_PACKET,
+    SEEN,
+    SEQ,
     SIGN32,
+    START,
+    SYN,
 )
 from cython.cimports.amqpsniff.tcp.limits import (
     HELD_SEGMENT_BYTES,
@@ -39,12 +60,57 @@ from cython.cimports.amqpsniff.tcp.limits import (
     NO_TIME,
 )
 from cython.cimports.amqpsniff.tcp.retransmissions import History
-from cython.cimports.amqpsniff.tcp.segment import Segment
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+@cython.no_gc
+@cython.cclass
+class Segment:
+    """A TCP segment: the columns of its row, see `codes`, and its packet.
+
+    For all that does not go through the loop of `reassembly`, which reads the row of a segment
+    where it stands, since an object for each would cost too much.
+    """
+
+    rows: cython.longlong[::1]
+    at: cython.longlong  # where its row begins in `rows`
+    number: cython.longlong  # of its packet, with the index of its capture
+    ts_ns: cython.longlong  # of its packet
+    seq: cython.longlong
+    payload_seq: cython.longlong  # of the first byte of its payload, behind that of a SYN
+    ack: cython.longlong
+    flags: cython.int
+    octets: bytes  # the bytes that its payload is in
+    extra: cython.longlong  # where these are in `extra`, -1 for those of the batch
+    start: cython.longlong  # of its payload in `octets`
+    captured: cython.longlong
+    length: cython.longlong
+    seen: cython.longlong  # bytes of packets captured up to it
+
+    def read(
+        self,
+        writer: EventWriter,
+        octets: bytes,
+        rows: cython.longlong[::1],
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
+        """Take the values of the row at `at`; `octets` are the bytes of the batch."""
+        self.rows, self.at = rows, at
+        self.number, self.ts_ns = number, ts_ns
+        self.seq, self.ack = rows[at + SEQ], rows[at + ACKNOWLEDGED]
+        self.flags = rows[at + FLAGS]
+        self.payload_seq = (self.seq + 1) & MASK if self.flags & SYN else self.seq
+        self.extra = rows[at + EXTRA]
+        self.octets = octets if self.extra < 0 else writer.extra[self.extra]
+        self.start, self.captured = rows[at + START], rows[at + CAPTURED]
+        self.length, self.seen = rows[at + LENGTH], rows[at + SEEN]
+        return 0
 
 
 # What `Held.add` found.
@@ -301,6 +367,20 @@ def _differ(one: Piece, other: Piece) -> cython.bint:
         one.octets[start - one.start : end - one.start]
         != other.octets[start - other.start : end - other.start]
     )
+
+
+class ZeroWindow(NamedTuple):
+    """The times that a side's TCP window was 0 while the other side had something to send.
+
+    `packet_number` is the packet that closed it first, `start_ns` its time, `times` how often it
+    was closed, `total_ns` for how long in all, and `longest_ns` at most.
+    """
+
+    packet_number: int
+    start_ns: int
+    times: int
+    total_ns: int
+    longest_ns: int
 
 
 @cython.no_gc
@@ -789,3 +869,53 @@ class HalfStream:
         self.open = 0
         self.held = None
         return 0
+
+    # A window that is closed
+
+    def update_window(self, other: HalfStream, segment: Segment) -> cython.int:
+        """Take a segment of this direction that has a zero window, or comes after one that has."""
+        closed: cython.bint = segment.flags & NO_WINDOW != 0
+        ack: cython.longlong = segment.ack if segment.flags & ACK else -1
+        if other.closed_window is not None:
+            if segment.length > 0 or ((segment.payload_seq + 1) & MASK) == self.next_seq:
+                other.probed = True
+        if self.closed_window is not None and (not closed or self._was_open(ack)):
+            if self.probed:
+                self.zero_windows = self._with_window(ack, segment.ts_ns)
+            self.closed_window = None
+        if closed:
+            if self.closed_window is None:
+                number: cython.longlong = segment.number & NUMBER_MASK
+                self.closed_window = number, segment.ts_ns, segment.ts_ns, ack
+                self.probed = False
+            else:
+                self.closed_window = (*self.closed_window[:2], segment.ts_ns, ack)
+        return 0
+
+    @cython.cfunc
+    def zero_window(self, other: HalfStream, end_ns: cython.longlong) -> Any:
+        """The `ZeroWindow` of the sender, until `end_ns`; None when nothing waited for it."""
+        if self.closed_window is not None and self.probed:
+            return self._with_window(other.next_seq, end_ns)
+        return self.zero_windows
+
+    @cython.exceptval(-1, check=False)
+    def _was_open(self, seq: cython.longlong) -> cython.bint:
+        """True if the other side sent more than a probe, up to `seq`, since a window was closed."""
+        closed_at: cython.longlong = self.closed_window[3]
+        return seq >= 0 and 1 < ((seq - closed_at) & MASK) < 0x80000000
+
+    @cython.cfunc
+    def _with_window(self, seq: cython.longlong, end_ns: cython.longlong) -> Any:
+        """The `ZeroWindow` with the time that ends now, with bytes up to `seq`."""
+        closed_number, closed_ns, seen_ns, _ = self.closed_window
+        if self._was_open(seq):
+            end_ns = seen_ns
+        since: cython.longlong = closed_ns
+        lasted: cython.longlong = 0
+        if since != NO_TIME and end_ns > since:
+            lasted = end_ns - since
+        if self.zero_windows is None:
+            return ZeroWindow(closed_number, closed_ns, 1, lasted, lasted)
+        number, start_ns, times, total_ns, longest_ns = self.zero_windows
+        return ZeroWindow(number, start_ns, times + 1, total_ns + lasted, max(longest_ns, lasted))

@@ -1,9 +1,7 @@
 # Written by `python -m tests.house.declarations`.
-from amqpsniff.tcp.conversation cimport Conversation
-from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool
-from amqpsniff.tcp.segment cimport Segment
+from amqpsniff.tcp.conversation cimport Conversation, ConversationTable
+from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool, Segment
 from amqpsniff.tcp.stream cimport EventWriter
-from amqpsniff.tcp.table cimport ConversationTable
 
 cdef int open_conversation(ConversationTable table, EventWriter writer, HoldingPool pool, Segment segment, long long serial, object known) except? -1
 cdef bint may_open(ConversationTable table, Segment segment) except? -1
@@ -11,3 +9,4 @@ cdef int detect_reuse(Conversation conversation, HalfStream half, HalfStream oth
 cdef int set_starts(ConversationTable table, Conversation conversation, object starts) except? -1
 cdef int classify_syn(HalfStream half, HalfStream other, Segment segment) except? -1
 cdef int set_isn(HalfStream half, long long isn) except? -1
+cdef bint may_be_first(bytes octets, long long start, long long captured) except? -1

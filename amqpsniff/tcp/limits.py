@@ -48,7 +48,7 @@ class Limits(NamedTuple):
     acked_hole_segments: int = 512
     acked_hole_ns: int = 10 * MILLISECOND
 
-    # Beginnings that wait for their handshake (`late_handshake`), for `acked_hole_ns` at most:
+    # Beginnings that wait for their handshake (`handshake`), for `acked_hole_ns` at most:
     # conversations at once, and segments and bytes of each. AMQP's greetings are some ten
     # segments; a certificate takes 8 kB.
     joining_conversations: int = 256

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Rewrites packets with another payload: headers are kept, contents replaced, checksums corrected.
 
-`PacketRewriter.rewrite` walks as `link` and `layers` do, from the link header inwards through tags
+`PacketRewriter.rewrite` walks as `headers` does, from the link header inwards through tags
 and tunnels, and keeps only the header fields that it knows: those needed to deliver the packet. TCP
 payload is replaced by the caller's bytes, or by filler. Everything else becomes zeros: bytes that
 are not TCP, unknown bytes, and those after the end in the IP header (padding, check sequences); so
@@ -23,7 +23,12 @@ from cython.cimports.amqpsniff.link_types import (
     LINK_PKTAP,
 )
 from cython.cimports.amqpsniff.tcp.codes import IPV4, IPV6, MAX_LAYERS, OFFSET_BITS, OFFSET_MASK
-from cython.cimports.amqpsniff.tcp.link import find_ip, find_ip_below, header_in_gre, header_in_udp
+from cython.cimports.amqpsniff.tcp.headers import (
+    find_ip,
+    find_ip_below,
+    header_in_gre,
+    header_in_udp,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -348,7 +353,7 @@ class PacketRewriter:
             out[at + 2 : at + 4] = self._summed(58, at, end, ends, b"\0" * (wire_end - end))
 
     def _gre(self, at: int, end: int, wire_end: int, depth: int) -> None:
-        """GRE and ERSPAN, as in `layers`."""
+        """GRE and ERSPAN, as in `headers`."""
         out = self.out
         header: cython.longlong = header_in_gre(bytes(out), at, end)
         if header < 0:

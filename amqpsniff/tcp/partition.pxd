@@ -1,4 +1,5 @@
 # Written by `python -m tests.house.declarations`.
+from amqpsniff.tcp.headers cimport HeaderParser
 
 cdef long long mark_of(long long a_high, long long a_low, long long b_high, long long b_low, long long ports) except? -1
 
@@ -29,7 +30,7 @@ cdef class Pile:
     cdef long long room(self) except? -1
 
 cdef class Dealer:
-    cdef public object parser
+    cdef public HeaderParser parser
     cdef public object fragments
     cdef public list extra
     cdef public Marks buckets
@@ -42,7 +43,7 @@ cdef class Dealer:
     cdef int _put(self, long long bucket, Columns columns, bytes octets, long long packet) except? -1
 
 cdef class Survey:
-    cdef public object parser
+    cdef public HeaderParser parser
     cdef public list extra
     cdef public dict indexes
     cdef public Marks marks

@@ -25,10 +25,10 @@ from cython.cimports.amqpsniff.tcp.codes import (
     SEGMENT_FIELDS,
     UNREACHABLE,
 )
+from cython.cimports.amqpsniff.tcp.headers import HeaderParser
 from cython.cimports.amqpsniff.tcp.limits import NO_TIME
 
 from .fragments import Fragments
-from .headers import HeaderParser
 from .limits import Limits
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ class Dealer:
     are full.
     """
 
-    parser: Any
+    parser: HeaderParser
     fragments: Any
     extra: list[Any]
     buckets: Marks
@@ -355,7 +355,7 @@ class Survey:
     `packet_count`, `segment_count` and `octets` (captured, of all packets) count its input.
     """
 
-    parser: Any
+    parser: HeaderParser
     extra: list[Any]
     indexes: dict[Any, Any]
     marks: Marks

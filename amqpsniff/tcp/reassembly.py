@@ -52,6 +52,7 @@ from cython.cimports.amqpsniff.tcp.codes import (
     UNREACHABLE,
 )
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
+from cython.cimports.amqpsniff.tcp.headers import HeaderParser
 from cython.cimports.amqpsniff.tcp.limits import MAX_DELAY_NS, MIN_DELAY_NS, PROMPT_NS
 from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
 from cython.cimports.amqpsniff.tcp.partition import Partition, mark_of
@@ -60,7 +61,6 @@ from cython.cimports.amqpsniff.tcp.slow_path import SlowPath
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 from .fragments import Fragments
-from .headers import HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
 
@@ -99,7 +99,7 @@ class Reassembler:
             packets found, see `keep_starts`.
     """
 
-    parser: Any
+    parser: HeaderParser
     fragments: Any
     slow_path: SlowPath
     writer: EventWriter

@@ -1,12 +1,10 @@
 # Written by `python -m tests.house.declarations`.
 cimport cython
-from amqpsniff.tcp.conversation cimport Conversation
-from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool
+from amqpsniff.tcp.conversation cimport Conversation, ConversationTable
+from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool, Segment
 from amqpsniff.tcp.out_of_order cimport Deadlines
 from amqpsniff.tcp.retransmissions cimport History
-from amqpsniff.tcp.segment cimport Segment
 from amqpsniff.tcp.stream cimport EventWriter
-from amqpsniff.tcp.table cimport ConversationTable
 
 @cython.final
 @cython.no_gc

@@ -47,11 +47,17 @@ from cython.cimports.amqpsniff.tcp.codes import (
     SUCCESSOR,
     SYN,
 )
-from cython.cimports.amqpsniff.tcp.conversation import Conversation
-from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
+from cython.cimports.amqpsniff.tcp.conversation import Conversation, ConversationTable, key_of
+from cython.cimports.amqpsniff.tcp.half_stream import (
+    HalfStream,
+    HoldingPool,
+    Segment,
+    later,
+)
 from cython.cimports.amqpsniff.tcp.handshake import (
     classify_syn,
     detect_reuse,
+    may_be_first,
     may_open,
     open_conversation,
     set_starts,
@@ -59,14 +65,11 @@ from cython.cimports.amqpsniff.tcp.handshake import (
 from cython.cimports.amqpsniff.tcp.limits import NEVER
 from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
 from cython.cimports.amqpsniff.tcp.retransmissions import History
-from cython.cimports.amqpsniff.tcp.segment import Segment
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
-from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
-from cython.cimports.amqpsniff.tcp.zero_window import update_window
 
 from .doubt import PossibleSuccessor, Reset
-from .late_handshake import KeptSegment, PendingConversations, may_be_first
-from .resent import Resent
+from .handshake import KeptSegment, PendingConversations
+from .retransmissions import Resent
 from .stream import TcpFinding
 
 TYPE_CHECKING = False
@@ -436,7 +439,7 @@ class SlowPath:
         if length == 0 and not flags & FIN:
             half.sent_before(seq, ts_ns)
         if flags & NO_WINDOW or half.closed_window is not None or other.closed_window is not None:
-            update_window(half, other, segment)
+            half.update_window(other, segment)
         if length > 0:
             half.impossible_count = 0
             self._take_payload(segment)

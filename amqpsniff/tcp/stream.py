@@ -24,10 +24,6 @@ from cython.cimports.amqpsniff.tcp.codes import DATA, GAP
 from amqpsniff.columns import room_for
 from amqpsniff.packet_numbers import NUMBER_MASK
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 POSITION_FIELDS = 6
 """Integers of a segment's position, see `Reassembler.take_positions`."""
 

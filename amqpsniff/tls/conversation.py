@@ -37,7 +37,6 @@ from .handshake import (
     SERVER_HELLO,
     Handshake,
 )
-from .hello import SSL_3_0, TLS_1_2, TLS_1_3
 from .records import (
     ALERT,
     CHANGE_CIPHER_SPEC,
@@ -52,7 +51,7 @@ from .records import (
 )
 from .secrets import EARLY, TRAFFIC, Secrets
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
-from .suites import ALERTS, VERSIONS, suite_of
+from .suites import ALERTS, SSL_3_0, TLS_1_2, TLS_1_3, VERSIONS, suite_of
 
 MAX_WAITING_BYTES = 1 << 18
 """Bytes of records of one conversation that wait for keys: some seconds of traffic."""

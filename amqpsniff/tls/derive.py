@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hmac
 
-from .hello import TLS_1_2
 from .secrets import MASTER_BYTES
-from .suites import Suite
+from .suites import TLS_1_2, Suite
 
 
 def prf(version: int, digest: str, secret: bytes, label: bytes, seed: bytes, count: int) -> bytes:

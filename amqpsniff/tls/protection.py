@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
 
 from .derive import block_bytes, digest_bytes, traffic_keys
-from .hello import TLS_1_3
-from .suites import Suite
+from .suites import TLS_1_3, Suite
 
 BLOCK = 16
 

@@ -189,6 +189,8 @@ def suite_of(number: int) -> Suite:
     return SUITES.get(number) or Suite(f"0x{number:04X}")
 
 
+SSL_3_0, TLS_1_2, TLS_1_3 = 0x0300, 0x0303, 0x0304
+
 VERSIONS = {
     0x0300: "SSL 3.0",
     0x0301: "TLS 1.0",

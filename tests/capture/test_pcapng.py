@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from amqpsniff.capture import pcapng
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.capture.pcapng import PcapngReader
-from amqpsniff.capture.pcapng_blocks import NUMBERED
+from amqpsniff.capture.pcapng import NUMBERED, PcapngReader
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.errors import NotACapture
 from tests.capture import build

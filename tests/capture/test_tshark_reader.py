@@ -17,8 +17,7 @@ import amqpsniff
 from amqpsniff.capture.formats import LINK_TYPES
 from amqpsniff.capture.open import AUTO, OWN, TSHARK, opened
 from amqpsniff.capture.packets import NO_TIME
-from amqpsniff.capture.tshark_reader import TsharkCapture, found_tshark
-from amqpsniff.capture.tshark_segments import Segments
+from amqpsniff.capture.tshark_reader import Segments, TsharkCapture, found_tshark
 from amqpsniff.errors import NotACapture, TsharkError, UsageError
 from amqpsniff.tcp import Reassembler
 from tests.capture import build

@@ -406,7 +406,7 @@ def test_a_job_that_does_not_start(import_fails: str, code: int, said: str, tmp_
 
 def test_a_package_compiled_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
-        raise AttributeError("module 'amqpsniff.tcp.zero_window' has no attribute '__pyx_capi__'")
+        raise AttributeError("module 'amqpsniff.tcp.half_stream' has no attribute '__pyx_capi__'")
 
     monkeypatch.setattr(amqpsniff, "open", broken, raising=False)
     result = run("inspect", CAPTURE)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from amqpsniff.decode import cache
+from amqpsniff.decode.values import MAX_CACHED_BYTES, SKIPPED_LOOKUPS, TRIAL_LOOKUPS
 from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Talk, joined
 from tests.decode.script import OPENING, method, row_of
@@ -127,11 +127,11 @@ def test_codes_of_names_belong_to_their_batch() -> None:
 def test_a_memory_rests_when_nothing_comes_twice() -> None:
     feeder = Feeder(Talk()).data(CLIENT, OPENING)
     tables = feeder.decoder.handler.contents.writer.tables
-    for i in range(cache.TRIAL_LOOKUPS + 100):
+    for i in range(TRIAL_LOOKUPS + 100):
         table = [(b"n", Field("I", i))]
         octets = _content("basic.publish", {"exchange": b"x"}, properties={"headers": table})
         feeder.data(CLIENT, octets)
-    assert cache.SKIPPED_LOOKUPS - 100 <= tables.skips < cache.SKIPPED_LOOKUPS
+    assert SKIPPED_LOOKUPS - 100 <= tables.skips < SKIPPED_LOOKUPS
     assert feeder.decoder.handler.method_cache.skips == 0
 
 
@@ -144,7 +144,7 @@ def test_what_is_odd_is_reported_each_time() -> None:
 
 
 def test_long_ones_are_not_remembered() -> None:
-    table = [(b"n", Field("S", bytes(cache.MAX_BYTES)))]
+    table = [(b"n", Field("S", bytes(MAX_CACHED_BYTES)))]
     octets = _content("basic.publish", {"exchange": b"x"}, properties={"headers": table})
     feeder = Feeder(Talk()).data(CLIENT, OPENING + octets + octets)
     tables = feeder.decoder.handler.contents.writer.tables

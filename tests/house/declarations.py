@@ -26,9 +26,11 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +229,15 @@ def _raising(exceptval: ast.expr | None) -> str:
     return f" except{'' if sure else '?'} {ast.unparse(exceptval.args[0])}"
 
 
+def _source_of(folder: str) -> FileFinder:
+    """Finds modules of the package as Python: compiled ones may be of before the change."""
+    if not folder.startswith(f"{ROOT / 'amqpsniff'}"):
+        raise ImportError
+    return FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES))
+
+
 if __name__ == "__main__":
+    sys.path_hooks.insert(0, _source_of)
     for one in modules():
         path, text = path_of(one), declarations(one)
         if path.read_text() != text:  # else all that needs it is compiled

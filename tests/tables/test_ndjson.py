@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import amqpsniff
 from amqpsniff.tables.batches import plain
-from amqpsniff.tables.cells import WRITE_BYTES
-from amqpsniff.tables.ndjson import KEPT_BYTES, Writer
+from amqpsniff.tables.ndjson import KEPT_BYTES, WRITE_BYTES, Writer
 from amqpsniff.tables.schema import JSON_COLUMNS, TABLES
 from tests.plain import bytes_of, copied
 from tests.tables import arrays
@@ -24,10 +23,10 @@ from tests.thorough import some
 SCRIPT = """
 import sys
 import pyarrow as pa
-from amqpsniff.tables import cells
+from amqpsniff.tables import ndjson
 from amqpsniff.tables.ndjson import Writer
 
-print(cells.__file__.endswith(".py"), flush=True)
+print(ndjson.__file__.endswith(".py"), flush=True)
 for name in sys.argv[1:]:
     with pa.ipc.open_stream(name) as reader:
         writer = Writer(reader.schema)

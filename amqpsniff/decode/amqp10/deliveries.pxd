@@ -3,8 +3,8 @@ cimport cython
 from amqpsniff.columns cimport Octets
 from amqpsniff.decode.amqp10.performatives cimport Performative, PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
+from amqpsniff.decode.contents cimport MessageWriter
 from amqpsniff.decode.meanings cimport MeaningWriter
-from amqpsniff.decode.messages cimport MessageWriter
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 

@@ -16,8 +16,7 @@ from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
 from cython.cimports.amqpsniff.decode.codes import ABORTED, COMPLETE, INCOMPLETE, TRUNCATED
-from cython.cimports.amqpsniff.decode.contents import ContentAssembler
-from cython.cimports.amqpsniff.decode.messages import MessageWriter
+from cython.cimports.amqpsniff.decode.contents import ContentAssembler, MessageWriter
 from cython.cimports.amqpsniff.decode.method_layout import RECEIVE, SEND
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,

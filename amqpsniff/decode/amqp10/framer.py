@@ -68,7 +68,6 @@ _HEADER = cython.declare(cython.longlong, HEADER_BYTES)
 _PERFORMATIVE = cython.declare(cython.int, frames.PERFORMATIVE)
 _MAX_FRAME = cython.declare(cython.longlong, MAX_FRAME_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
-_MAX_SEARCHED = cython.declare(cython.longlong, MAX_SEARCHED_BYTES)
 
 
 @cython.cfunc

@@ -1,6 +1,6 @@
 # Written by `python -m tests.house.declarations`.
 from amqpsniff.decode.amqp10.values cimport TypedReader
-from amqpsniff.decode.cache cimport TableCache
+from amqpsniff.decode.values cimport TableCache
 
 cdef class Performative:
     cdef public int code

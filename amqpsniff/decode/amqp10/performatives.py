@@ -31,7 +31,7 @@ from cython.cimports.amqpsniff.decode.amqp10.codes import (
     UNKNOWN,
     UNREAD,
 )
-from cython.cimports.amqpsniff.decode.cache import TableCache
+from cython.cimports.amqpsniff.decode.values import TableCache
 
 from amqpsniff.spec.amqp10 import (
     COMPOSITES,

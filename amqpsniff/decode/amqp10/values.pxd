@@ -1,6 +1,5 @@
 # Written by `python -m tests.house.declarations`.
-from amqpsniff.decode.cache cimport TableCache
-from amqpsniff.decode.values cimport ValueReader
+from amqpsniff.decode.values cimport TableCache, ValueReader
 
 cdef class TypedReader(ValueReader):
     cdef public long long items
@@ -15,7 +14,7 @@ cdef class TypedReader(ValueReader):
     cpdef bint put_value(self, long long at, long long end, int depth=*) except? -1
     cdef int _described(self, long long at, long long after, int depth) except? -1
     cdef int _composite(self, int code, long long at, long long after, int depth) except? -1
-    cdef bint put_fields(self, int code, long long at, long long limit, long long count, bint first, int depth=*) except? -1
+    cdef bint _put_fields(self, int code, long long at, long long limit, long long count, int depth) except? -1
     cdef int _bare(self, int code, long long at, long long after, int depth) except? -1
     cdef int _list(self, long long at, long long limit, long long count, int depth) except? -1
     cdef int _map(self, long long at, long long limit, long long count, int depth) except? -1

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Texts
-from cython.cimports.amqpsniff.decode.cache import TableCache
-from cython.cimports.amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.decode.values import TableCache, ValueReader
 
 from amqpsniff.decode.values import LAST_SECOND, MALFORMED_TABLE, TOO_DEEP
 from amqpsniff.spec.amqp10 import COMPOSITES, ENCODINGS
@@ -257,23 +256,22 @@ class TypedReader(ValueReader):
         """Write a described list of the standard as an object with its type."""
         self.out.put_bytes(_TYPES[code])
         if self.open_list(at, after):
-            self.put_fields(code, self.items, self.limit, self.count, False, depth + 1)
+            self._put_fields(code, self.items, self.limit, self.count, depth + 1)
         else:
             self.oddities |= MALFORMED_TABLE
         return self.out.put_byte(125)
 
-    def put_fields(
+    def _put_fields(
         self,
         code: cython.int,
         at: cython.longlong,
         limit: cython.longlong,
         count: cython.longlong,
-        first: cython.bint,
-        depth: cython.int = 0,
+        depth: cython.int,
     ) -> cython.bint:
-        """Write the fields of a composite that are not null as names and values.
+        """Write the fields of a composite that are not null as names and values, behind others.
 
-        `first`: nothing is written before them. False where the bytes end before the fields do.
+        False where the bytes end before the fields do.
         """
         out: Texts = self.out
         keys: list[Any] = _KEYS[code]
@@ -285,14 +283,12 @@ class TypedReader(ValueReader):
                 at += 1
             else:
                 mark: cython.longlong = out.used
-                if not first:
-                    out.put_byte(44)
+                out.put_byte(44)
                 out.put_bytes(keys[place])
                 if not self.put_value(at, limit, depth):
                     out.used = mark
                     self.oddities |= MALFORMED_TABLE
                     return False
-                first = False
                 at = self.next
             place += 1
         return True

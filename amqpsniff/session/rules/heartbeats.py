@@ -90,7 +90,7 @@ def _silent(context: RuleContext, beat: int | None) -> _Silent | None:
 
 
 class Unanswered(NamedTuple):
-    """A time in which a side sent the same bytes again, see `tcp.resent.ResentTime`.
+    """A time in which a side sent the same bytes again, see `tcp.retransmissions.ResentTime`.
 
     Attributes:
         side: CLIENT or SERVER, the sender of these bytes.

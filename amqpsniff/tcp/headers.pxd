@@ -1,5 +1,12 @@
 # Written by `python -m tests.house.declarations`.
+cimport cython
 
+cdef long long find_ip_below(const unsigned char[::1] octets, long long at, long long end, long long ethertype) except? -2
+cdef long long header_in_udp(const unsigned char[::1] octets, long long at, long long end, int port) except? -9
+cdef long long header_in_gre(const unsigned char[::1] octets, long long at, long long end) except? -9
+cdef long long find_ip(const unsigned char[::1] octets, long long at, long long end, long long link_type) except? -2
+
+@cython.final
 cdef class Layers:
     cdef public object fragments
     cdef public long long source
@@ -32,3 +39,22 @@ cdef class Layers:
     cdef int _udp(self) except? -9
     cdef int _gre(self) except? -9
     cdef int _inside(self, long long header) except? -9
+
+@cython.final
+cdef class HeaderParser:
+    cdef public Layers layers
+    cdef public object rows
+    cdef public long long[::1] table
+    cdef public long long capacity
+    cdef public bint filtered
+    cdef public const unsigned char[::1] followed
+    cdef public long long seen
+    cdef public long long not_ip
+    cdef public long long not_tcp
+    cdef public long long malformed
+    cdef public long long other_ports
+    cpdef long long parse(self, object batch, long long begin, long long end, list extra) except? -1
+    cdef int _pass(self, long long[::1] passed, long long begin, long long end, long long stop) except? -1
+    cdef int _reserve(self, long long rows) except? -1
+    cdef int _walk(self, long long header) except? -1
+    cdef long long _quote(self, long long[::1] table, long long row, long long packet, long long seen) except? -1
