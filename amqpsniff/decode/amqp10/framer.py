@@ -59,6 +59,8 @@ _NEXT = re.compile(
     re.DOTALL,
 )
 
+_EMPTY = re.compile(rb"\0\0\0\x08\x02\0..", re.DOTALL)
+
 _START_BYTES, _NEXT_BYTES = 20, 18
 """Bytes that a match of either takes at most."""
 _SHORTEST = HEADER_BYTES + 3  # a frame with the shortest descriptor there is
@@ -137,6 +139,8 @@ class Search:
         With `ended`, at the end of the bytes, a possible frame is accepted.
         """
         octets, at = self.octets, 0
+        if self.first and not self.dropped and _EMPTY.match(octets):
+            return True
         while (found := _START.search(octets, at)) is not None:
             at = found.start()
             end = at + int.from_bytes(octets[at : at + 4], "big")

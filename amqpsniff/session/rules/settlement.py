@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
@@ -28,7 +29,7 @@ from amqpsniff.session.rules.links import (
     report_too_large,
 )
 from amqpsniff.session.rules.occasions import DELIVERED, PUBLISHED
-from amqpsniff.session.rules.peers import rabbitmq_release
+from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
 from amqpsniff.units import duration, limit, octets
 
@@ -56,6 +57,10 @@ _TRANSACTION = "amqp:transaction:"
 
 _STATUS = re.compile(rb'"status-?[cC]ode":(\d{3})[,}]')
 _REFUSED = 400
+
+_DELETED = {"queues": "deleted queue", "exchanges": "deleted exchange"}
+_UNBOUND = re.compile(r"src=.*;dst([qe])=(.*);key=")
+"""Words for what a path names; the name of a binding, whose destination is a queue or exchange."""
 
 _STRINGS = {0xA1: 2, 0xB1: 5}
 """Bytes before the characters of a string, by its constructor."""
@@ -144,17 +149,32 @@ def managed(context: RuleContext) -> None:
     if context.facts["link"].sends:
         if len(requests) < MAX_REQUESTS and rows.message_id.has(row):
             path = rows.deliveries.address.words.text(rows.deliveries.address.values[row])
-            requests[rows.message_id.bytes_of(row)] = subject, path, context.number
+            requests[rows.message_id.bytes_of(row)] = subject, path, context.number, context.ts_ns
         return
     answer = rows.deliveries.answers.pop(rows.ordinal.values[row], b"")
     request = requests.pop(rows.correlation_id.bytes_of(row), None)
     status = int(subject) if len(subject) == len("404") and subject.isdecimal() else 0
+    if request and request[0] == "DELETE" and 0 < status < _REFUSED:
+        _note_deletion(context, *request[1:])
     if status < _REFUSED or (status == HTTPStatus.NOT_FOUND and request and request[0] == "GET"):
         return
-    method, path, number = request or ("a request", "from before the capture", None)
+    method, path, number, _ = request or ("a request", "from before the capture", None, None)
     said = _sentence(answer) or next((one.phrase for one in HTTPStatus if one == status), "")
     detail = f"{method} {path}{in_packet(number)}: {status} {said}".rstrip()
     context.report("management-refused", detail, subject=(method, path))
+
+
+def _note_deletion(context: RuleContext, path: str, number: int, ts_ns: int | None) -> None:
+    """Report what RabbitMQ's management deleted."""
+    kind, name, *rest = (*path.split("/")[1:], "", "")
+    what = "emptied queue" if rest[0] == "messages" else _DELETED.get(kind)
+    binding = _UNBOUND.match(name)
+    if binding is not None:
+        what, name = f"unbound {'queue' if binding[1] == 'q' else 'exchange'}", binding[2]
+    if what is not None:
+        detail = f"{client_of(context).words} {what} '{unquote(name)}'"
+        at: Any = {"number": number, "ts_ns": ts_ns, "subject": (path, what)}
+        context.report("operation-destructive", detail, **at)
 
 
 def _sentence(value: bytes) -> str:

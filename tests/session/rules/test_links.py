@@ -246,6 +246,14 @@ def test_requests_to_the_management_that_were_refused() -> None:
     )
 
 
+def test_what_was_deleted_over_the_management() -> None:
+    deleted = _findings(MANAGEMENT, "operation-destructive")
+    assert [row["detail"].rpartition(" from 10.27.0.2 ")[2] for row in deleted] == [
+        "unbound queue 'h.q q'", "emptied queue 'h.q q'", "deleted queue 'h.q q'",
+        "deleted exchange 'h.ex'", "deleted queue 'nope'", "deleted queue 'e.q'",
+    ]  # fmt: skip
+
+
 def test_requests_to_the_management_say_what_they_are_about() -> None:
     rows = amqpsniff.open(str(MANAGEMENT)).sql(
         "SELECT type, address FROM messages WHERE routing_key = '/management' LIMIT 3"
