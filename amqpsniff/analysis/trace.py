@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.one_line import (
@@ -307,7 +308,7 @@ class Tracer:
             if number:
                 self._ids.add(number)
             if address:
-                self._return_addresses.add(address)
+                self._return_addresses.add(_queue_of(address))
                 self._correlations.update(filter(None, (number, correlation)))
 
     def _name(self, found: Any) -> bool:
@@ -377,6 +378,12 @@ def _address(row: Row) -> str | None:
     return address
 
 
+def _queue_of(reply_to: str) -> str:
+    """The queue that an address names; RabbitMQ 4 has `/queues/NAME`, percent-encoded, in 1.0."""
+    kind = "/queues/"
+    return unquote(reply_to.removeprefix(kind)) if reply_to.startswith(kind) else reply_to
+
+
 def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
     """The messages that are no replies; replies are put under the messages they answer."""
     roots: list[TracedMessage] = []
@@ -405,4 +412,4 @@ def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
     for row in message.rows:
         for told_by in filter(None, (row["correlation_id"], row["message_id"])):
             if row["reply_to"]:
-                yield row["reply_to"], told_by
+                yield _queue_of(row["reply_to"]), told_by

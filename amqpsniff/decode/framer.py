@@ -674,7 +674,7 @@ class Framer:
             before = b""
         if self._is_amqp10(half, before + octets):
             self.amqp10.begin(half)
-            self.amqp10.search(half)
+            self.amqp10.search(half, half.offset == len(before))
             half.offset -= len(before)
             reader = self.handler.block.over(before)
             self.amqp10.data(half, cython.cast(TypedReader, reader, typecheck=True), 0, len(before))

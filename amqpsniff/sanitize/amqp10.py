@@ -51,7 +51,8 @@ _BINARIES = frozenset((0xA0, 0xB0))
 _LISTS = frozenset((0x70, 0x73))
 _SECTION_ACTIONS = dict.fromkeys((0x71, 0x72, 0x74, 0x78), HEADERS)
 _MANAGING = (b"$cbs", b"$management")
-_PUT_TOKEN = b"put-token"
+_PROPERTIES = 0x73
+_PUT_TOKEN, _TOKEN_PATH = b"put-token", b"/auth/tokens"
 
 Span = tuple[int, bytes]
 """A stream offset, and the bytes that stand there."""
@@ -68,7 +69,10 @@ class _Link:
 
 @dataclass
 class _Message:
-    """A message under way; `pieces` are the places of the bytes of a section that is not whole."""
+    """A message under way; `pieces` are the places of the bytes of a section that is not whole.
+
+    `secret`: it brings a token, by what it says itself.
+    """
 
     number: int
     link: _Link
@@ -78,6 +82,7 @@ class _Message:
     left: int = 0
     next: int = -1
     unread: bool = False
+    secret: bool = False
 
 
 @dataclass
@@ -310,13 +315,15 @@ class Amqp10Cleaner:
         link = message.link
         action = _SECTION_ACTIONS.get(code, FILL)
         if code in _BODIES:
-            if self._keep_bodies and not link.secret:
+            if self._keep_bodies and not (link.secret or message.secret):
                 return
             action = INSIDE if link.transactional else BODY
         elif action == HEADERS:
             if _PUT_TOKEN in octets[at:end]:
                 link.manages = link.secret = True
             action = REQUEST if link.manages else HEADERS
+        elif code == _PROPERTIES and _TOKEN_PATH in octets[at:end]:
+            message.secret = True
         self._typed.descriptor(octets, at + 1, at + place)
         if code in _LISTS:
             self._typed.fields(octets, at + place, end, code)
@@ -324,7 +331,7 @@ class Amqp10Cleaner:
             self._typed.value(octets, at + place, end, action)
 
     def _data(self, message: _Message, octets: bytearray, at: int, end: int) -> None:
-        if not self._keep_bodies or message.link.secret:
+        if not self._keep_bodies or message.link.secret or message.secret:
             fill(octets, at, end)
 
 

@@ -42,9 +42,9 @@ VOCABULARY = frozenset(
         "unacceptable_type_in_header unavailable unexpected unimplemented unknown unknown_frame "
         "unroutable unsupported until use used user user_id using utf-8 value version vhost was "
         "when while with without write you your zero "
-        "above activity cbs detach detached detach-forced entity expiredtoken force handle handles "
-        "idle idle_timeout link links local-idle-timeout many messaging renewtoken session "
-        "sessions source target token tokens ok "
+        "above activity cbs credential detach detached detach-forced entity expired expiredtoken "
+        "force handle handles idle idle_timeout link links local-idle-timeout many messaging "
+        "renewtoken session sessions source target token tokens ok "
     ).split()
 )
 """Words of brokers and of clients that say goodbye."""

@@ -768,7 +768,8 @@ class Amqp10Tracker:
         sender: cython.int = side if found.role != 1 else 1 - side
         link: Link = one.links.get((name, sender))
         if link is not None and link.attached & 1 << side:
-            self._tell("link-taken", one, link)
+            if not one.ended:  # else no side answers, and the name is free
+                self._tell("link-taken", one, link)
             before: cython.longlong = link.client_handle if side == 0 else link.server_handle
             if link.answered == 3 and before != found.handle:
                 del one.links[link.key]
@@ -1308,7 +1309,7 @@ class Amqp10Tracker:
                     messages.exchange.values[row] = address.exchange_code
                     messages.routing_key.values[row] = address.routing_key_code
                     if more.told and messages.wanted:
-                        more.address.put(row, address.text)
+                        _put_address(more, row, address)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
         if size > 0:
@@ -1370,6 +1371,8 @@ class Amqp10Tracker:
             messages.headers.offsets[row + 1] - messages.headers.offsets[row] > LARGE_HEADERS_BYTES
         ):
             events = _with(events, "large-headers")
+        if link is not None and link.address is not None and link.address.manages:
+            events = _with(events, "managed")
         if side == 0:
             if messages.reply_to.values[row] >= 0 and (named or messages.message_id.has(row)):
                 events = _with(events, "called")
@@ -1408,6 +1411,15 @@ class Amqp10Tracker:
         if said.transaction is not None:
             more.transaction.put(entry.row, said.transaction)
         return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _put_address(more: DeliveryColumns, row: cython.longlong, address: Address) -> cython.int:
+    """Write where a message leads: by its link, or by its own `to` if that says more."""
+    if not address.asked or more.address.values[row] < 0:
+        more.address.put(row, address.text)
+    return 0
 
 
 @cython.cfunc

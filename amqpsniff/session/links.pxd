@@ -7,6 +7,8 @@ cdef long long ahead(long long limit, long long at) noexcept
 cdef class Address:
     cdef public bint deprecated
     cdef public bint claims
+    cdef public bint manages
+    cdef public bint asked
     cdef public long long batch
     cdef public int exchange_code
     cdef public int routing_key_code

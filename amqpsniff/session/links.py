@@ -60,13 +60,16 @@ class Address:
     """An address as it was sent, and what of RabbitMQ it names: texts, None where it names none.
 
     Of another form it is the queue of a receiver, and a sender's routing key; of a URL, as Azure's
-    clients send it, that is its path. `deprecated`: the
-    form is that of RabbitMQ's version 1; `claims`: it is the node for tokens; `batch`: that in
-    whose vocabularies the texts have these codes.
+    clients send it, that is its path. `deprecated`: the form is that of RabbitMQ's version 1;
+    `claims`: it is the node for tokens; `manages`: that of RabbitMQ's management; `asked`: the
+    client sends to that, and `to` of a message is the path that it is about; `batch`: that in whose
+    vocabularies the texts have these codes.
     """
 
     deprecated: cython.bint
     claims: cython.bint
+    manages: cython.bint
+    asked: cython.bint
     batch: cython.longlong
     exchange_code: cython.int
     routing_key_code: cython.int
@@ -82,6 +85,8 @@ class Address:
         self.exchange = self.routing_key = self.queue = None
         self.batch = self.exchange_code = self.routing_key_code = self.queue_code = -1
         self.claims = text.endswith("$cbs")
+        self.manages = text == "/management"
+        self.asked = self.manages and sends
         parts = text.split("/")
         kind = parts[1] if len(parts) > 2 and not parts[0] else ""
         rest = "/".join(parts[2:])

@@ -28,3 +28,13 @@ def test_a_request_and_its_reply_go_through_the_broker(name: str) -> None:
         assert senders(request) == ["client", "server"]
         assert senders(reply) == ["client", "server"]
     assert asked
+
+
+def test_a_reply_to_an_address_of_rabbitmq() -> None:
+    """`/queues/NAME` with a name that is percent-encoded, as RabbitMQ 4 gives it."""
+    capture = amqpsniff.open(CAPTURES / "amqp10" / "rabbitmq43_direct_replies.pcap.gz")
+    (request,) = capture.trace(message_id="r1")
+    (reply,) = request.replies
+    assert request.rows[0]["reply_to"].endswith("%3D%3D")
+    assert reply.rows[0]["routing_key"].endswith("==")
+    assert [senders(request), senders(reply)] == 2 * [["client", "server"]]

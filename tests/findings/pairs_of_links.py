@@ -360,6 +360,18 @@ def _token(status: int) -> str:
     return said(opening(), link, sends("S", 0, handle=1, payload=answer, settled=True))
 
 
+def _managed(status: int, method: str = "PUT") -> str:
+    """A request to RabbitMQ's management, and its answer."""
+    asked = composite("properties", message_id="1", to="/queues/q", subject=method, reply_to="$me")
+    answer = composite("properties", subject=str(status), correlation_id="1")
+    return said(
+        opening(), sender("/management"), receiver(address="/management"),
+        sends("C", 0, payload=message(b"", properties=asked), settled=True),
+        sends("S", 0, handle=1, payload=message(b"", properties=answer), settled=True),
+        closing(),
+    )  # fmt: skip
+
+
 def _discharged(state: bytes) -> str:
     link = [
         ("C", frame("attach", name="tx", handle=0, role=False, source=source(),
@@ -546,6 +558,7 @@ PAIRS: dict[str, Pair] = {
     "delivery-aborted": Pair(_aborted(True), _aborted(False)),
     "message-lock-lost": Pair(_lock("com.microsoft:message-lock-lost"), _lock("amqp:not-found")),
     "token-refused": Pair(_token(401), _token(202)),
+    "management-refused": Pair(_managed(409), _managed(201)),
     "field-type-wrong": Pair(_typed(1 << 40), _typed(1000)),
     "transaction-failed": Pair(_discharged(REJECTED), _discharged(ACCEPTED)),
 }
@@ -555,6 +568,7 @@ CONDITIONS: dict[str, Pair] = {
     "field-table-malformed of what is no section": Pair(
         _aborted(False, b"no section" * 4), _aborted(True, b"no section" * 4)
     ),
+    "management-refused for what is not there": Pair(_managed(404), _managed(404, "GET")),
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
     "credit-not-renewed of a link that gave none": Pair(_never_hungry(990), _never_hungry(989)),

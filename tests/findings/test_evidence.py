@@ -113,6 +113,7 @@ SEEN_IN: dict[str, str] = {
     "amqp10/links.pcap": ("link-refused link-detached-idle link-reattach-loop publish-released"),
     "amqp10/proton_window.pcap.gz": "session-window-violated",
     "amqp10/rabbitmq43_window.pcap.gz": "connection-blocked",
+    "amqp10/rabbitmq43_management.pcap.gz": "management-refused",
     "amqp10/rhea_blocked.pcap.gz": "session-links-blocked",
     "amqp10/rhea_unsettled.pcap.gz": "outcome-not-settled",
     "amqp10/rabbitmq43_links.pcap.gz": (

@@ -207,6 +207,16 @@ def test_tokens_are_no_bodies_that_are_kept(attached: bool) -> None:
     assert TOKEN in cleaned(sent.replace(b"put-token", b"get-token"), keep_bodies=True)
 
 
+@pytest.mark.parametrize("path", ["/auth/tokens", "/queues/orders"])
+def test_tokens_of_rabbitmq_are_no_bodies_that_are_kept(path: str) -> None:
+    asked = composite("properties", message_id="1", to=path, subject="PUT", reply_to="$me")
+    sent = frame(
+        "transfer", handle=0, delivery_id=0, payload=message(TOKEN, properties=asked)
+    )  # fmt: skip
+    safe = cleaned(sent, keep_bodies=True)
+    assert (TOKEN in safe) == (path != "/auth/tokens")
+
+
 def test_links_beyond_the_limit() -> None:
     numbers = range(amqp10.MAX_LINKS + 1)
     links = [frame("attach", name="l", handle=at, role=False) for at in numbers]

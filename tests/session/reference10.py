@@ -37,7 +37,7 @@ L4  The sender counts from its initial-delivery-count, or from a flow of its own
     before a lower one allows it too.
 L5  Counts of a row are those at the end of the link. What is said later counts for the delivery.
 L6  Numbers that wait are not known of a session that was there while frames were missing: from a
-    loss, or the beginning of a capture that begins late, to the next word of that side.
+    loss to the next word of that side. A capture that begins late misses nothing that comes later.
 L7  A transfer on a handle without a link is one of no link; of a session with an unknown beginning,
     or after a loss, one of a link without a name.
 
@@ -234,7 +234,6 @@ class Conversation:
             self.missing.discard(said.side)
         if said.name == LATE:
             self.late = True
-            self.missing = {0, 1}
             self.lossy = {0, 1}
         elif said.name == LOSS:
             self._lose(said.side)
@@ -530,7 +529,7 @@ class Conversation:
         if not self._sure(one, one.said_losses):
             one.said = None
         self._decide(one)
-        if one.said is None and not (self.lost or self.late):
+        if one.said is None and not self.lost:
             one.outcome = (("unconfirmed", "unsettled")[one.first.side], None, None)
 
     # ends

@@ -16,6 +16,7 @@ cdef class SideColumns:
 
 cdef class DeliveryColumns(SideColumns):
     cdef public bint told
+    cdef public dict answers
     cdef public Codes transfers
     cdef public Codes delivery_count
     cdef public Names state

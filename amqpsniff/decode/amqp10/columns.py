@@ -117,9 +117,13 @@ class SideColumns:
 
 @cython.cclass
 class DeliveryColumns(SideColumns):
-    """Columns of deliveries; null in other rows. If not `told`, only addresses are made."""
+    """Columns of deliveries; null in other rows. If not `told`, only addresses are made.
+
+    `answers` are the bodies of short answers of RabbitMQ's management, by ordinal, for rules.
+    """
 
     told: cython.bint
+    answers: dict[Any, Any]
 
     transfers: Codes
     delivery_count: Codes
@@ -141,5 +145,6 @@ class DeliveryColumns(SideColumns):
     def __init__(self, told: Any) -> None:
         SideColumns.__init__(self)
         self.told = told
+        self.answers = {}
         if not told:
             self.made = {"address": self.address}

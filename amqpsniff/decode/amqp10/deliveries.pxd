@@ -28,6 +28,7 @@ cdef class Delivery:
     cdef public int transfers
     cdef public bint reads
     cdef public bint secret
+    cdef public bint answers
     cdef public bint unread
     cdef public bint keeping
     cdef public bint aborted
@@ -72,7 +73,7 @@ cdef class DeliveryAssembler:
     cdef int payload(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
     cdef int missing(self, Delivery found, long long count) except? -1
     cdef Py_ssize_t _sections(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
-    cdef bint _asks_for_token(self, TypedReader reader, long long at, long long end) except? -1
+    cdef bint _brings_token(self, int section, TypedReader reader, long long at, long long end) except? -1
     cdef bint _may_keep(self, Delivery found, long long count) except? -1
     cdef Py_ssize_t _go_on(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
     cdef Py_ssize_t _begin_body(self, Delivery found, TypedReader reader, long long place, long long end, int code, long long after) except? -2

@@ -51,6 +51,10 @@ _MAX_OPEN = cython.declare(cython.longlong, 1024)
 _MAX_TAG = cython.declare(cython.longlong, 64)
 """Bytes of a delivery tag that are written; the standard allows 32."""
 
+_MAX_ANSWER = cython.declare(cython.longlong, 1024)
+"""Bytes of the largest answer of RabbitMQ's management that rules are told, and number of those
+that wait for them; an error is a sentence."""
+
 _MAX_ALL_OPEN = cython.declare(cython.longlong, 65_536)
 """The same of all connections, some 1 KB each; more are cut at their first transfer."""
 
@@ -63,7 +67,9 @@ _FIRST_SECTION = cython.declare(cython.int, 0x70)
 _HEADER = cython.declare(cython.int, 0)
 _PROPERTIES = cython.declare(cython.int, 3)
 _APPLICATION_PROPERTIES = cython.declare(cython.int, 4)
-_PUT_TOKEN = cython.declare(bytes, b"put-token")
+_TOKEN_SIGNS = cython.declare(dict, {3: b"/auth/tokens", 4: b"put-token"})
+"""Where sections say that the body is a token: RabbitMQ's path, Azure's operation."""
+
 _DATA = cython.declare(cython.int, 5)
 _VALUE = cython.declare(cython.int, 7)
 _FOOTER = cython.declare(cython.int, 8)
@@ -95,7 +101,7 @@ class Delivery:
     `places`, and after them, from `read` on, the beginning of an incomplete one, which needs
     `wanted` bytes. If one frame has the whole message, its sections stay in the data of `source`;
     else `source` is None. `unread`: the following bytes are only counted. `lost` counts bytes
-    that were not captured, `seen` those that were.
+    that were not captured, `seen` those that were. `answers`: it is of RabbitMQ's management.
     """
 
     ordinal: cython.longlong
@@ -116,6 +122,7 @@ class Delivery:
     transfers: cython.int
     reads: cython.bint
     secret: cython.bint
+    answers: cython.bint
     unread: cython.bint
     keeping: cython.bint
     aborted: cython.bint
@@ -152,7 +159,7 @@ class Delivery:
         self.seen = self.lost = self.body_left = self.body_bytes = self.body_seen = 0
         self.read = self.wanted = 0
         self.store.used = 0
-        self.secret = self.unread = self.keeping = False
+        self.secret = self.answers = self.unread = self.keeping = False
         self.aborted = self.holed = False
         self.hash = None
         for place in range(9):
@@ -395,8 +402,9 @@ class DeliveryAssembler:
                 if found.source is None:
                     reader.copy_to(found.store, place, after - place)
                     found.read = found.store.used
-                if code == _APPLICATION_PROPERTIES and self._asks_for_token(reader, place, after):
-                    found.secret = True
+                if code == _PROPERTIES or code == _APPLICATION_PROPERTIES:
+                    if self._brings_token(code, reader, place, after):
+                        found.secret = True
             at = after
         if at < end:
             if not self._may_keep(found, end - at):
@@ -405,13 +413,14 @@ class DeliveryAssembler:
             reader.copy_to(found.store, at, end - at)
         return end
 
-    def _asks_for_token(
-        self, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    def _brings_token(
+        self, section: cython.int, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
-        """True if these properties announce a token in the body, even without a captured attach."""
+        """True if a section announces a token in the body, even without a captured attach."""
         if not (self.keep_bodies or self.meanings is not None):
             return False
-        return reader.bytes_at(at, end - at).find(_PUT_TOKEN) >= 0  # `in` is slow for bytes
+        sign: bytes = _TOKEN_SIGNS[section]
+        return reader.bytes_at(at, end - at).find(sign) >= 0  # `in` is slow for bytes
 
     def _may_keep(self, found: Delivery, count: cython.longlong) -> cython.bint:
         if not found.store.fits(count) or found.store.used + count > 2 * _MAX_SECTION:
@@ -489,7 +498,8 @@ class DeliveryAssembler:
         if found.body_seen == 0:
             if self.new_hash is not None and found.lost == 0:
                 found.hash = self.new_hash()
-            if (self.keep_bodies or self.meanings is not None) and not found.secret:
+            kept: cython.bint = self.keep_bodies or self.meanings is not None or found.answers
+            if kept and not found.secret:
                 found.keeping = True
                 if found.body is None:
                     found.body = Octets(256)
@@ -586,6 +596,9 @@ class DeliveryAssembler:
         if out.wanted:
             if more.told and found.tag_bytes >= 0:
                 _put_tag(more.tag, row, found)
+            if found.answers and found.keeping and found.body.used <= _MAX_ANSWER:
+                if len(more.answers) < _MAX_ANSWER:  # who asks for it takes it out
+                    more.answers[found.ordinal] = found.body.bytes_between(0, found.body.used)
             if self.meanings is not None:
                 body: Octets = found.body if found.keeping else None
                 self.meanings.write(out, row, body, 0 if body is None else body.used, None)

@@ -13,7 +13,7 @@ cdef class Amqp10Framer:
     cdef public Amqp10Frames frames
     cdef public const unsigned char[::1] nothing
     cpdef object begin(self, Half half)
-    cpdef object search(self, Half half)
+    cpdef object search(self, Half half, bint first=*)
     cdef Py_ssize_t data(self, Half half, TypedReader reader, long long at, long long end) except? -1
     cdef Py_ssize_t _read(self, Half half, TypedReader reader, long long at, long long end) except? -1
     cdef Py_ssize_t _frames(self, Half half, TypedReader reader, long long at, long long end) except? -1

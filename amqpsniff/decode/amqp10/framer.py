@@ -59,6 +59,8 @@ _NEXT = re.compile(
     re.DOTALL,
 )
 
+_EMPTY = re.compile(rb"\0\0\0\x08\x02\0..", re.DOTALL)
+
 _START_BYTES, _NEXT_BYTES = 20, 18
 """Bytes that a match of either takes at most."""
 _SHORTEST = HEADER_BYTES + 3  # a frame with the shortest descriptor there is
@@ -89,11 +91,17 @@ def _take_header(half: Half, reader: TypedReader, at: cython.longlong) -> cython
 
 
 class Search:
-    """Bytes in which the next boundary is searched, and the packets that they came in."""
+    """Bytes in which the next boundary is searched, and the packets that they came in.
 
-    def __init__(self) -> None:
+    `first`: they are the first of their half-stream, before which no frame is missing. `dropped`
+    counts bytes before the boundary.
+    """
+
+    def __init__(self, first: Any = False) -> None:
         self.pieces: Any = deque()
         self.octets = bytearray()
+        self.first = first
+        self.dropped = 0
 
     def add(self, octets: Any, number: Any, ts_ns: Any) -> None:
         """More bytes."""
@@ -108,6 +116,7 @@ class Search:
 
     def drop(self, count: Any) -> None:
         """Forget the first bytes."""
+        self.dropped += count
         del self.octets[:count]
         while count and self.pieces:
             length, number, ts_ns = self.pieces.popleft()
@@ -129,6 +138,8 @@ class Search:
         With `ended`, at the end of the bytes, a possible frame is accepted.
         """
         octets, at = self.octets, 0
+        if self.first and not self.dropped and _EMPTY.match(octets):
+            return True
         while (found := _START.search(octets, at)) is not None:
             at = found.start()
             end = at + int.from_bytes(octets[at : at + 4], "big")
@@ -183,14 +194,18 @@ class Amqp10Framer:
         half.connection.is_amqp10 = True
 
     @cython.ccall
-    def search(self, half: Half) -> Any:
-        """The next boundary of a half-stream is unknown: begin a search."""
+    def search(self, half: Half, first: cython.bint = False) -> Any:
+        """The next boundary of a half-stream is unknown: begin a search.
+
+        `first`: the half-stream begins here.
+        """
         state: Amqp10Half = half.amqp10
         half.forget_frame()
-        state.search = Search()
+        state.search = Search(first)
         state.current = None
         state.first_part = 0
-        self.handler.contents.note_loss(half)
+        if not first:
+            self.handler.contents.note_loss(half)
         self.frames.deliveries.lose(state.under_way)
         half.lossy = True
         return 0
@@ -466,6 +481,9 @@ class Amqp10Framer:
         while state.search is not None and state.search.find(ended):
             search = state.search
             state.search = None
+            if search.first and search.dropped:
+                self.handler.contents.note_loss(half)  # a frame may have been among them
+            search.first = False
             half.offset -= len(search.octets)
             while search.pieces and half.mode == AMQP10:
                 octets, half.number, half.ts_ns = search.pop()
@@ -487,6 +505,8 @@ class Amqp10Framer:
         state: Amqp10Half = half.amqp10
         if state.search is not None:
             self._take_up(half, True)
+        if state.search is not None and state.search.first:
+            self.handler.contents.note_loss(half)
         if half.mode == AMQP10 and half.kept and self.handler.claims is not None:
             begun: bytes = bytes(half.store.octets[0 : half.kept])
             self._claim(half, FRAME_CLAIM, half.frame_offset, begun)

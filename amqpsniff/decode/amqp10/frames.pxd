@@ -12,6 +12,7 @@ cdef class Amqp10Half:
     cdef public dict under_way
     cdef public Delivery current
     cdef public set secret_links
+    cdef public set answer_links
     cdef public set nameless_links
     cdef public object search
 

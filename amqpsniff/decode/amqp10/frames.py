@@ -56,8 +56,11 @@ PERFORMATIVE, SASL = 257, 258
 CBS_NODE = b"$cbs"
 """The address of tokens: bodies of messages to it are secrets."""
 
+MANAGEMENT_NODE = b"/management"
+"""The address at which RabbitMQ 4 answers requests: texts of errors are bodies from it."""
+
 MAX_MARKED_LINKS = 1024
-"""Links to it, and links without an address, that are remembered of one direction."""
+"""Links to these, and links without an address, that are remembered of one direction."""
 
 _PERFORMATIVE = cython.declare(cython.int, PERFORMATIVE)
 _SASL = cython.declare(cython.int, SASL)
@@ -68,10 +71,10 @@ _RABBITMQ = b"product\xa1\x08RabbitMQ"
 @cython.cclass
 class Amqp10Half:
     """The state of one direction: incomplete messages by channel and handle, and the message of the
-    current frame; handles of links that carry secrets, and of links to the anonymous terminus,
-    whose messages have their own address. `tells_redelivered`: the sender is RabbitMQ, which sets
-    first-acquirer in each delivery, False for a redelivery (measured on 3.10 and 4.3); from other
-    senders False may be a default.
+    current frame; handles of links that carry secrets, of links that carry answers of RabbitMQ's
+    management, and of links to the anonymous terminus, whose messages have their own address.
+    `tells_redelivered`: the sender is RabbitMQ, which sets first-acquirer in each delivery, False
+    for a redelivery (measured on 3.10 and 4.3); from other senders False may be a default.
 
     `search` is set while the next boundary is searched. `first_part`: kept bytes of a large
     transfer whose payload is passed on as it comes, 0 for none.
@@ -83,13 +86,14 @@ class Amqp10Half:
     under_way: dict[Any, Any]
     current: Delivery
     secret_links: set[Any]
+    answer_links: set[Any]
     nameless_links: set[Any]
     search: Any
 
     def __init__(self) -> None:
         self.under_way = {}
         self.current = None
-        self.secret_links = self.nameless_links = None
+        self.secret_links = self.answer_links = self.nameless_links = None
         self.search = None
         self.first_part = 0
         self.tells_redelivered = False
@@ -245,6 +249,8 @@ class Amqp10Frames:
         )
         if state.nameless_links is not None and delivery.transfers == 1:
             delivery.reads = delivery.reads or key in state.nameless_links
+        if state.answer_links is not None and delivery.transfers == 1:
+            delivery.answers = key in state.answer_links
         state.current = delivery
         if end > at:
             self.deliveries.payload(delivery, reader, at, end - at)
@@ -336,26 +342,34 @@ class Amqp10Frames:
                 self.deliveries.end(half, state.under_way.pop(key), INCOMPLETE)
 
     def _learn_link(self, half: Half, reader: TypedReader, found: Performative) -> cython.int:
-        """Remember links to the node for claims."""
+        """Remember links to or from the nodes for claims and for management."""
         state: Amqp10Half = half.amqp10
         key = found.handle << 16 | half.frame_channel
         marked: set[Any]
-        for marked in (state.secret_links, state.nameless_links):
+        for marked in (state.secret_links, state.answer_links, state.nameless_links):
             if marked is not None:
                 marked.discard(key)
-        at: cython.longlong = self.decoder.start(6)
-        if at < 0:
-            return 0
-        end: cython.longlong = self.decoder.ends[6]
-        at = reader.descriptor(at, end)
-        if at >= 0 and reader.open_list(at, end):
-            length: cython.longlong = reader.text_at(reader.items, end)
-            address: bytes = b"" if length < 0 else reader.bytes_at(reader.items, length)
-            if length < 0:
+        address: bytes = self._address(reader, 6)
+        if address is not None:
+            if not address:
                 state.nameless_links = _marked(state.nameless_links, key)
             elif address.endswith(CBS_NODE):
                 state.secret_links = _marked(state.secret_links, key)
+        if self._address(reader, 5) == MANAGEMENT_NODE:
+            state.answer_links = _marked(state.answer_links, key)
         return 0
+
+    def _address(self, reader: TypedReader, field: cython.int) -> bytes:
+        """The address of a terminus, empty for none; None without a terminus."""
+        at: cython.longlong = self.decoder.start(field)
+        if at < 0:
+            return None
+        end: cython.longlong = self.decoder.ends[field]
+        at = reader.descriptor(at, end)
+        if at < 0 or not reader.open_list(at, end):
+            return None
+        length: cython.longlong = reader.text_at(reader.items, end)
+        return b"" if length < 0 else reader.bytes_at(reader.items, length)
 
 
 @cython.cfunc

@@ -26,11 +26,12 @@ DELIVERY = (
     Kind("deliveries-deleted", "warning", "medium",
          "Deliveries were not acknowledged, and their queue is gone",
          "Deliveries had neither ack, nack nor reject when the channel or connection ended, and "
-         "their queue had been deleted, or was exclusive to the connection that ended.",
+         "their queue had been deleted, or was exclusive to the connection that ended. In AMQP "
+         "1.0: the broker had detached the link with amqp:resource-deleted.",
          "They do not come again, and are not dead-lettered: publish again what was not done. "
          "Stop consumers and wait for their acknowledgements before a queue is deleted.",
          "Replies and temporary queues, whose messages nobody needs any more.",
-         ("operation-destructive", *CHANNEL_ENDS, *CONNECTION_ENDS)),
+         ("operation-destructive", "link-detached", *CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("poison-message", "error", "medium",
          "A message is delivered and put back again and again",
          "The same message is delivered from a queue five times or more: by message-id, by "

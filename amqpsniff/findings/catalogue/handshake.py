@@ -167,7 +167,7 @@ HANDSHAKE = (
          "of the programs there has a wrong one.",
          "Without the close method or a sasl-outcome, a crash of the client or broker during login "
          "looks the same.",
-         ("connection-forced-closed",)),
+         ("connection-forced-closed", "connection-closed-by-broker")),
     Kind("vhost-refused", "error", "high",
          "The virtual host does not exist or the user may not use it",
          "The broker answered connection.open with connection.close 530 that names the virtual "

@@ -176,6 +176,14 @@ LINKS = (
          "amqp:unauthorized-access because its token ran out.",
          "Check the token's claims (Listen, Send), its audience, and the clocks; renew it at four "
          "fifths of its life."),
+    Kind("management-refused", "error", "high",
+         "The broker refused a management request",
+         "An answer of RabbitMQ's node /management has a status of 400 or above, other than 404 "
+         "for GET.",
+         "Clients of RabbitMQ 4 declare, bind and delete so. 409: declare it with the properties "
+         "that it has, or delete it first. 400 and 404: declare what the request names first, or "
+         "correct its name. 403: the user lacks a permission, or the name is reserved.",
+         "A program that handles the error."),
     Kind("transaction-failed", "error", "high",
          "A transaction was refused",
          "The coordinator rejected a declare or a discharge.",

@@ -60,7 +60,7 @@ SECURITY = (
     Kind("operation-destructive", "info", "high",
          "Queues, exchanges, bindings or messages were deleted",
          "queue.delete, queue.purge, exchange.delete, queue.unbind or exchange.unbind, which the "
-         "broker did not refuse.",
+         "broker did not refuse; or DELETE to RabbitMQ's /management, which it answered.",
          "Check that this user was meant to do so; if not, take the permission away.",
          "Migrations and tests; a client's own temporary queues.",
          category="note"),

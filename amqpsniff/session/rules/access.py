@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -140,20 +141,36 @@ count."""
 WINDOW_NS = 60_000_000_000
 
 
-def judge_deleted(
-    context: RuleContext, server: str, what: str, name: str, number: int | None
+_DELETED = re.compile(r"(vhost|user) '(.*)' is deleted")
+"""The text of a close of RabbitMQ after a deletion: the kind and the name of the deleted thing."""
+
+_EXPIRED = "credential expired"
+"""What RabbitMQ says in a close once the token that the client logged in with has run out."""
+
+
+def note_lost(context: RuleContext, code: str, text: str | None) -> None:
+    """The broker closed a connection, with a finding `code`: what it logged in with may be over."""
+    client, deleted = client_of(context), _DELETED.search(text or "")
+    if deleted is not None:
+        contribute(context, judge_lost, client.server, *deleted.groups(), code, context.number)
+    elif client.user is not None and _EXPIRED in (text or ""):
+        contribute(context, judge_lost, client.server, "user", client.user, code, context.number)
+
+
+def judge_lost(
+    context: RuleContext, server: str, what: str, name: str, code: str, number: int | None
 ) -> None:
-    """The broker closed a connection because its virtual host or its user was deleted."""
-    packet: list[int | None] = remembered(context, "deleted", (server, what, name), list)
-    packet[:] = [number]
+    """The broker closed a connection because its virtual host, user or credential is no more."""
+    finding: list[Any] = remembered(context, "lost", (server, what, name), list)
+    finding[:] = [code, number]
 
 
-def deletion_of(
+def loss_of(
     context: RuleContext, server: str, what: str, name: str | None
 ) -> tuple[str | None, int | None]:
-    """The finding about a deletion of the same subject, as a cause of `report_at`."""
-    known = context.shared.get("deleted", {}).get((server, what, name))
-    return ("connection-forced-closed", known[0]) if known else (None, None)
+    """The finding about the loss of the same subject, as a cause of `report_at`."""
+    code, number = context.shared.get("lost", {}).get((server, what, name), (None, None))
+    return code, number
 
 
 class _Refusals:
@@ -176,7 +193,7 @@ def judge_accepted(context: RuleContext, client: Sequence[Any], ts_ns: int) -> N
     latest: list[int] = remembered(context, "accepted", tuple(client), list)
     latest[:] = [ts_ns]
     _, server, user = client
-    context.shared.get("deleted", {}).pop((server, "user", user), None)
+    context.shared.get("lost", {}).pop((server, "user", user), None)
 
 
 def report_refused_login(
@@ -211,7 +228,7 @@ def judge_refused(
     if was_accepted:
         since = duration(max(0, ts_ns - accepted_ns))
         words += f", accepted from there until {since} before"
-    cause = deletion_of(context, server, "user", user)
+    cause = loss_of(context, server, "user", user)
     report_at(context, here, "authentication-failed", f"{words}: {said}", cause=cause)
     if was_accepted:
         return

@@ -16,7 +16,7 @@ from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.method_flags import NAMES
-from amqpsniff.session.rules.access import deletion_of, judge_deleted, report_refused_login
+from amqpsniff.session.rules.access import loss_of, note_lost, report_refused_login
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import (
     in_packet,
@@ -34,9 +34,6 @@ from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
 """A queue in a reply text of RabbitMQ."""
-
-_DELETED = re.compile(r"(vhost|user) '(.*)' is deleted")
-"""The text of a close of RabbitMQ after a deletion: the kind and the name of the deleted thing."""
 
 _DEPRECATED = re.compile(r"Feature (`\w+`) is deprecated")
 """What RabbitMQ 4 says of a deprecated feature that it does not permit, first in its text."""
@@ -78,17 +75,14 @@ def _connection_closed(context: RuleContext) -> None:
             contribute(context, judge_vhost, *where, objection(context) + what, context.place)
             return
         context.report(code, objection(context) + what)
-        deleted = _DELETED.search(text or "") if code == "connection-forced-closed" else None
-        if deleted is not None:
-            server, number = client_of(context).server, context.number
-            contribute(context, judge_deleted, server, *deleted.groups(), number)
+        note_lost(context, code, text)
 
 
 def judge_vhost(
     context: RuleContext, server: str, vhost: str | None, detail: str, place: Sequence[Any]
 ) -> None:
     """A client may not use a virtual host, or it is not there: was it deleted?"""
-    cause = deletion_of(context, server, "vhost", vhost)
+    cause = loss_of(context, server, "vhost", vhost)
     report_at(context, Place(*place), "vhost-refused", detail, cause=cause)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.access import report_refused_login
+from amqpsniff.session.rules.access import note_lost, report_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
 from amqpsniff.session.rules.links import (
@@ -103,6 +103,8 @@ def not_opened(context: RuleContext) -> None:
                 context.memory["failure"] = f"no answer to open of '{host}'"
                 context.report("vhost-refused", f"{who}: {detail} of '{host}'")
             else:
+                if state.init:
+                    detail += ", as RabbitMQ does if the user may not use the virtual host"
                 context.report("disconnect-unclean", detail)
 
 
@@ -135,7 +137,9 @@ def closed(context: RuleContext) -> None:
             closed_by_client(context, "the connection", condition, description)
         return
     context.memory["failure"] = said
-    if condition == UNAUTHORIZED and context.session.handshake.get("connection.open-ok") is None:
+    session = context.session
+    opens = session.connection.began and session.handshake.get("connection.open-ok") is None
+    if condition == UNAUTHORIZED and opens:
         report_refused_login(context, "", said)
     elif is_limit(condition, description):
         context.report("link-limit-reached", said)
@@ -143,8 +147,10 @@ def closed(context: RuleContext) -> None:
         context.report("session-window-violated", f"the broker closed the connection: {said}")
     elif condition == CONNECTION_FORCED or words.startswith(_FORCED_TEXT):
         context.report("connection-forced-closed", said)
+        note_lost(context, "connection-forced-closed", description)
     elif "silent" not in context.memory:
         context.report("connection-closed-by-broker", said)
+        note_lost(context, "connection-closed-by-broker", description)
 
 
 def oversized(context: RuleContext) -> None:

@@ -161,8 +161,7 @@ def detached(context: RuleContext) -> None:
         report_too_large(context, said + _held(link))
     else:
         context.report(code, said + _held(link), subject=(leads_to(link), condition))
-    if code == "link-refused":
-        context.memory["link refused"] = (*place_of(context), context.ts_ns, context.number)
+    context.memory["link gone"] = (*place_of(context), context.ts_ns, code, context.number)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
     address = link.target if link.sends else link.source
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
@@ -291,8 +290,8 @@ def session_ended(context: RuleContext) -> None:
     context.memory["failure"] = said
     links = list(context.facts["of"].links.values())
     others = any(one.attached == 3 for one in links)
-    refused = _just_refused(context) if condition == _UNATTACHED else None
-    if refused is not None and not others:
+    cause = _just_gone(context) if condition == _UNATTACHED else None
+    if cause is not None and cause[0] == "link-refused" and not others:
         return
     code = "channel-closed-by-broker"
     if condition == WINDOW:
@@ -309,21 +308,21 @@ def session_ended(context: RuleContext) -> None:
     detail = f"the broker ended the session: {said}{with_it}{left}"
     if code == "message-too-large":
         report_too_large(context, detail)
-    elif refused is not None:
-        about: Any = {"channel": context.channel.number, "cause": ("link-refused", refused)}
+    elif cause is not None:
+        about: Any = {"channel": context.channel.number, "cause": cause}
         report_at(context, context.place, code, detail, **about)
     else:
         context.report(code, detail, subject=subject_of_text(said))
 
 
-def _just_refused(context: RuleContext) -> int | None:
-    """The packet in which the broker refused a link of the session, if it did right before: the
-    client used it before it knew; else None.
+def _just_gone(context: RuleContext) -> tuple[str, int] | None:
+    """The finding and packet in which the broker refused or detached a link of the session, if it
+    did right before: the client used it before it knew; else None.
     """
-    *where, ts_ns, number = context.memory.get("link refused", (None, None, None, None))
+    *where, ts_ns, code, number = context.memory.get("link gone", (None,) * 5)
     known = None not in (ts_ns, context.ts_ns)
     just = (*where,) == place_of(context) and (not known or context.ts_ns - ts_ns <= ATTACHED_NS)
-    return number if just else None
+    return (code, number) if just else None
 
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {

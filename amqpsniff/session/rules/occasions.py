@@ -89,6 +89,8 @@ EVENTS = {
     "larger-than-link": "a message larger than the link's max-message-size; facts: entry, rows, "
     "row, link",
     "claims-answered": "a message of the node for tokens; facts: entry, rows, row, link",
+    "managed": "a request to RabbitMQ's management node, or its answer; facts: entry, rows, row, "
+    "link",
     "deliveries-left": "a session is over that has deliveries nobody settled; facts: left (lists "
     "of `Transferred` by side and link)",
     "replied": "an answer that took longer than `MISSING_NS`, or any of a connection of which "

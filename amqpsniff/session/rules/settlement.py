@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
@@ -15,6 +17,7 @@ from amqpsniff.session.rules.format import (
     when_closed,
 )
 from amqpsniff.session.rules.links import (
+    DELETED,
     TOO_LARGE,
     TOO_LARGE_SENT,
     is_service,
@@ -26,7 +29,7 @@ from amqpsniff.session.rules.links import (
     report_too_large,
 )
 from amqpsniff.session.rules.occasions import DELIVERED, PUBLISHED
-from amqpsniff.session.rules.peers import rabbitmq_release
+from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
 from amqpsniff.units import duration, limit, octets
 
@@ -54,6 +57,17 @@ _TRANSACTION = "amqp:transaction:"
 
 _STATUS = re.compile(rb'"status-?[cC]ode":(\d{3})[,}]')
 _REFUSED = 400
+
+_DELETED = {"queues": "deleted queue", "exchanges": "deleted exchange"}
+_UNBOUND = re.compile(r"src=.*;dst([qe])=(.*);key=")
+"""Words for what a path names; the name of a binding, whose destination is a queue or exchange."""
+
+_STRINGS = {0xA1: 2, 0xB1: 5}
+"""Bytes before the characters of a string, by its constructor."""
+
+MAX_REQUESTS = 1000
+"""Requests to RabbitMQ's management of a connection that wait for their answers; a client that
+gets none is remembered no further."""
 
 
 def _what(transferred: Any) -> str:
@@ -126,6 +140,49 @@ def claims_answered(context: RuleContext) -> None:
         context.report("token-refused", f"the answer on $cbs has the status {int(status[1])}")
 
 
+def managed(context: RuleContext) -> None:
+    """managed: which request is answered with an error; who only asks learns what is not there."""
+    rows, row = context.facts["rows"], context.facts["row"]
+    words, code = rows.vocabularies, rows.type.values[row]
+    subject = words.type.text(code) if code >= 0 else ""
+    requests = context.memory.setdefault("management requests", {})
+    if context.facts["link"].sends:
+        if len(requests) < MAX_REQUESTS and rows.message_id.has(row):
+            path = rows.deliveries.address.words.text(rows.deliveries.address.values[row])
+            requests[rows.message_id.bytes_of(row)] = subject, path, context.number, context.ts_ns
+        return
+    answer = rows.deliveries.answers.pop(rows.ordinal.values[row], b"")
+    request = requests.pop(rows.correlation_id.bytes_of(row), None)
+    status = int(subject) if len(subject) == len("404") and subject.isdecimal() else 0
+    if request and request[0] == "DELETE" and 0 < status < _REFUSED:
+        _note_deletion(context, *request[1:])
+    if status < _REFUSED or (status == HTTPStatus.NOT_FOUND and request and request[0] == "GET"):
+        return
+    method, path, number, _ = request or ("a request", "from before the capture", None, None)
+    said = _sentence(answer) or next((one.phrase for one in HTTPStatus if one == status), "")
+    detail = f"{method} {path}{in_packet(number)}: {status} {said}".rstrip()
+    context.report("management-refused", detail, subject=(method, path))
+
+
+def _note_deletion(context: RuleContext, path: str, number: int, ts_ns: int | None) -> None:
+    """Report what RabbitMQ's management deleted."""
+    kind, name, *rest = (*path.split("/")[1:], "", "")
+    what = "emptied queue" if rest[0] == "messages" else _DELETED.get(kind)
+    binding = _UNBOUND.match(name)
+    if binding is not None:
+        what, name = f"unbound {'queue' if binding[1] == 'q' else 'exchange'}", binding[2]
+    if what is not None:
+        detail = f"{client_of(context).words} {what} '{unquote(name)}'"
+        at: Any = {"number": number, "ts_ns": ts_ns, "subject": (path, what)}
+        context.report("operation-destructive", detail, **at)
+
+
+def _sentence(value: bytes) -> str:
+    """The text of an encoded string; empty for another value."""
+    octets = value[_STRINGS[value[0]] :] if value and value[0] in _STRINGS else b""
+    return " ".join(octets.decode(errors="replace").split())
+
+
 def come_again(context: RuleContext) -> None:
     """redelivered: a message whose header counts many failed deliveries, or that came often."""
     facts = context.facts
@@ -164,8 +221,12 @@ def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], close
     name = "" if link is None else f" of {link_text(link)}"
     nouns = ("message sent", "messages sent") if side == CLIENT else ("delivery", "deliveries")
     detail = f"{number_of(len(some), *nouns)}{name}, in {packets_text(first, last)}, "
-    detail += when_closed(closed_by)
     code = "publishes-in-doubt" if side == CLIENT else "deliveries-in-doubt"
+    if side != CLIENT and link is not None and link.condition == DELETED:
+        code = "deliveries-deleted"
+        detail += f"when the queue was deleted{in_packet(link.detached_number)}"
+    else:
+        detail += when_closed(closed_by)
     conversation = context.session.connection.conversation
     number = context.number or conversation.last_packet_number
     ts_ns = context.ts_ns or conversation.end_ns
@@ -240,6 +301,7 @@ AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "delivery-aborted": (aborted,),
     "larger-than-link": (too_large,),
     "claims-answered": (claims_answered,),
+    "managed": (managed,),
     "redelivered": (come_again,),
     "deliveries-left": (left,),
     "link-ends": (presettled, worked),

@@ -102,6 +102,17 @@ def test_no_body_is_a_token(without: int, tmp_path: Path) -> None:
     assert any(one.body == b"order 0" for one in found)
 
 
+@pytest.mark.parametrize("without", [0, 200])
+def test_no_body_is_a_token_of_rabbitmq(without: int, tmp_path: Path) -> None:
+    """Requests to set a token say so by their path, on a link that carries others too."""
+    packets = packets_of([capture("rabbitmq43_management")])
+    part = write_pcap(tmp_path / "part.pcap", packets[without:])
+    found = list(open_capture(str(part), bodies=True).messages())
+    assert not any(b"eyJ" in (one.body or b"") for one in found)
+    assert any(one.body for one in found)
+    assert without or any(b"x-queue-type" in (one.body or b"") for one in found)
+
+
 def test_hex_dumps_hide_tokens_only() -> None:
     """A transfer on a link to `$cbs` says so in its row; those of other links are shown."""
     rows = [row for row in rows_of("azure_python") if row["method"] == "transfer"]

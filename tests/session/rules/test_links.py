@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import amqpsniff
 from tests.amqp10 import EMPTY, composite, error, frame, message, source, target
+from tests.archive.splits import packets_of as packets_in
 from tests.conftest import CAPTURES
 from tests.findings.cases import packets_of
 from tests.findings.pairs_of_links import (
@@ -26,6 +28,8 @@ from tests.findings.pairs_of_links import (
 from tests.session.rules.telling import told_of
 
 CASE = CAPTURES / "cases/links_attached_again.pcap.gz"
+LOSSES = CAPTURES / "amqp10/rabbitmq43_losses.pcap.gz"
+MANAGEMENT = CAPTURES / "amqp10/rabbitmq43_management.pcap.gz"
 
 
 def _told(*steps: Any, code: str) -> list[str]:
@@ -93,9 +97,14 @@ def test_consumers_that_never_give_credit() -> None:
     ] == ["link 'nc-rcv' from '/queues/u.a', attached for 12.0 s"]
 
 
-@pytest.mark.parametrize(("wait", "cause"), [(1, "link-refused"), (1_001, None)])
-def test_a_session_that_ends_since_a_refused_link_was_used(wait: int, cause: str | None) -> None:
-    refuses = detaches("S", 0, "amqp:not-found", "no queue")
+@pytest.mark.parametrize(("condition", "wait", "cause"), [
+    ("amqp:not-found", 1, "link-refused"), ("amqp:not-found", 1_001, None),
+    ("amqp:resource-deleted", 1, "link-detached"), ("amqp:resource-deleted", 1_001, None),
+])  # fmt: skip
+def test_a_session_that_ends_since_a_link_was_used_that_the_broker_had_detached(
+    condition: str, wait: int, cause: str | None
+) -> None:
+    refuses = detaches("S", 0, condition, "no queue")
     unknown = error("amqp:session:unattached-handle", "Unattached link handle: 0")
     ends = ("S", frame("end", error=unknown), wait)
     text = said(opening(), receiver(), sender(credit=0), refuses, give("C", 10, 0), ends)
@@ -213,3 +222,76 @@ def test_an_idle_time_out_of_the_client_is_a_missed_heartbeat() -> None:
     steps = opening(), ("C", frame("close", error=late), 9_000)
     assert _told(*steps, code="heartbeat-missed")
     assert not _told(*steps, code="closed-by-client")
+
+
+def _findings(path: Path, *codes: str) -> list[dict[str, Any]]:
+    rows = amqpsniff.open(str(path)).table("findings").to_pylist()
+    return [row for row in rows if row["code"] in codes]
+
+
+def test_requests_to_the_management_that_were_refused() -> None:
+    """Whatever changes something, with the request and RabbitMQ's words; who asks is not told."""
+    details = [row["detail"] for row in _findings(MANAGEMENT, "management-refused")]
+    requests = [detail.partition(" in packet ")[0] for detail in details]
+    assert requests == [
+        "PUT /queues/e.q", "POST /bindings", "PUT /exchanges/amq.direct", "PUT /exchanges/amq.foo",
+        "DELETE /exchanges/amq.direct", "DELETE /queues/nope/messages",
+    ]  # fmt: skip
+    assert [
+        detail.partition(": ")[2][:3] for detail in details
+    ] == "409 400 409 403 403 404".split()
+    assert details[0].endswith(
+        "in packet 143: 409 inequivalent arg 'x-queue-type' for queue 'e.q' in vhost '/': "
+        "received 'classic' but current is 'quorum'"
+    )
+
+
+def test_what_was_deleted_over_the_management() -> None:
+    deleted = _findings(MANAGEMENT, "operation-destructive")
+    assert [row["detail"].rpartition(" from 10.27.0.2 ")[2] for row in deleted] == [
+        "unbound queue 'h.q q'", "emptied queue 'h.q q'", "deleted queue 'h.q q'",
+        "deleted exchange 'h.ex'", "deleted queue 'nope'", "deleted queue 'e.q'",
+    ]  # fmt: skip
+
+
+def test_requests_to_the_management_say_what_they_are_about() -> None:
+    rows = amqpsniff.open(str(MANAGEMENT)).sql(
+        "SELECT type, address FROM messages WHERE routing_key = '/management' LIMIT 3"
+    )
+    assert [tuple(row.values()) for row in rows.arrow().to_pylist()] == [
+        ("PUT", "/exchanges/h.ex"), ("PUT", "/queues/h.q%20q"), ("POST", "/bindings")
+    ]  # fmt: skip
+
+
+def test_a_token_that_ran_out_is_why_the_next_logins_are_refused() -> None:
+    (closed,) = _findings(LOSSES, "connection-closed-by-broker")
+    refused = _findings(LOSSES, "authentication-failed")
+    assert closed["detail"] == "amqp:unauthorized-access: credential expired"
+    assert [row["cause_code"] for row in refused] == 3 * [closed["code"]]
+    assert {row["cause_packet_number"] for row in refused} == {closed["packet_number"]}
+
+
+def test_links_that_are_attached_on_a_session_that_was_ended() -> None:
+    """They have no meaning, so none takes another's name."""
+    assert len(_findings(LOSSES, "channel-closed-by-broker")) == 1
+    assert not _findings(LOSSES, "link-stolen")
+
+
+def test_deliveries_whose_queue_was_deleted() -> None:
+    (deleted,) = _findings(LOSSES, "deliveries-deleted")
+    assert deleted["count"] == 15
+    assert "in packets 348 to 350, when the queue was deleted in packet 356" in deleted["detail"]
+    assert deleted["cause_code"] == "link-detached"
+
+
+@pytest.mark.parametrize("packets", [167, 175, 208])
+def test_a_client_that_was_killed_in_a_capture_that_began_later(packets: int) -> None:
+    """Nothing is missing of a connection since its first frame, though it began before."""
+    (told,) = told_of(packets_in([LOSSES])[packets:], "disconnect-unclean")
+    assert told["detail"].endswith("left open: 1 channel, 30 deliveries not acknowledged")
+
+
+def test_a_close_of_a_connection_from_before_the_capture_is_no_refused_login() -> None:
+    packets = packets_in([LOSSES])[22:40]
+    assert len(told_of(packets, "connection-closed-by-broker")) == 1
+    assert not told_of(packets, "authentication-failed")
