@@ -27,6 +27,8 @@ SOON_CELLS = 10
 """Columns that are left of a text that is cut before others are."""
 COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
+NARROW = 4
+"""Part of a line: a text that would be continued in less than a quarter stands below its row."""
 ROWS_AT_ONCE = 1_024
 """Rows that are laid out together, column by column."""
 
@@ -271,7 +273,8 @@ class Grid:
             return False  # it says nothing
         if "~~" in self._marks[-1]:
             return _taken(widths, shown) > width
-        wanted = min(SOON_CELLS, self._widths()[-1], self._most or SOON_CELLS)
+        widest = self._widths()[-1]
+        wanted = min(max(SOON_CELLS, width // NARROW), widest, self._most or widest)
         return "~" in self._marks[-1] and widths[-1] < wanted
 
     def _says(self, at: int) -> bool:

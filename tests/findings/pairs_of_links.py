@@ -75,14 +75,20 @@ def sender(address: str = "q", credit: int = 100, **more: Any) -> list[Step]:
 
 
 def receiver(
-    credit: int = 10, address: str = "q", filters: Any = None, answered: Any = None, **more: Any
+    credit: int = 10,
+    address: str = "q",
+    filters: Any = None,
+    answered: Any = None,
+    mode: str | None = None,
+    **more: Any,
 ) -> list[Step]:
-    """A link on which the client receives, with credit."""
+    """A link on which the client receives, with credit; `mode`: the source's distribution mode."""
     return [
         ("C", frame("attach", name="in", handle=1, role=True, target=target(),
                     source=source(address, filter=filters), **more)),
         ("S", frame("attach", name="in", handle=1, role=False,
-                    source=source(address, filter=answered), target=target(),
+                    source=source(address, filter=answered, distribution_mode=mode),
+                    target=target(),
                     initial_delivery_count=0)),
         *([give("C", credit, 0, handle=1)] if credit else []),
     ]  # fmt: skip
@@ -360,16 +366,29 @@ def _token(status: int) -> str:
     return said(opening(), link, sends("S", 0, handle=1, payload=answer, settled=True))
 
 
-def _managed(status: int, method: str = "PUT") -> str:
-    """A request to RabbitMQ's management, and its answer."""
-    asked = composite("properties", message_id="1", to="/queues/q", subject=method, reply_to="$me")
+def _managed(
+    status: int, method: str = "PUT", to: str = "/queues/q", then: Iterable[Step] = ()
+) -> str:
+    """A request to RabbitMQ's management, its answer, and what comes then."""
+    asked = composite("properties", message_id="1", to=to, subject=method, reply_to="$me")
     answer = composite("properties", subject=str(status), correlation_id="1")
     return said(
         opening(), sender("/management"), receiver(address="/management"),
         sends("C", 0, payload=message(b"", properties=asked), settled=True),
         sends("S", 0, handle=1, payload=message(b"", properties=answer), settled=True),
-        closing(),
+        list(then), closing(),
     )  # fmt: skip
+
+
+def _deleted(queue: str) -> str:
+    """A client deletes a queue while it has a link to /queues/q, which the broker detaches."""
+    fields = {"name": "q", "handle": 2, "source": source(), "target": target("/queues/q")}
+    link = [
+        ("C", frame("attach", role=False, initial_delivery_count=0, **fields)),
+        ("S", frame("attach", role=True, **fields)),
+        detaches("S", 2, "amqp:resource-deleted", "gone"), detaches("C", 2),
+    ]  # fmt: skip
+    return _managed(204, "DELETE", f"/queues/{queue}", link)
 
 
 def _discharged(state: bytes) -> str:
@@ -417,8 +436,8 @@ def _taken_back(server: Any) -> str:
                 (*released, 60_000))  # fmt: skip
 
 
-def _left(role: str, settled: bool) -> str:
-    link, side = (sender(), "C") if role == "sender" else (receiver(), "S")
+def _left(role: str, settled: bool, **answered: Any) -> str:
+    link, side = (sender(), "C") if role == "sender" else (receiver(**answered), "S")
     handle = 0 if role == "sender" else 1
     answer = settles("S", 0, ACCEPTED) if role == "sender" else takes(0)
     return said(opening(), link, sends(side, 0, handle=handle), [answer] if settled else [],
@@ -568,6 +587,7 @@ CONDITIONS: dict[str, Pair] = {
     "field-table-malformed of what is no section": Pair(
         _aborted(False, b"no section" * 4), _aborted(True, b"no section" * 4)
     ),
+    "link-detached of a queue that another deleted": Pair(_deleted("other"), _deleted("q")),
     "management-refused for what is not there": Pair(_managed(404), _managed(404, "GET")),
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
@@ -603,6 +623,9 @@ CONDITIONS: dict[str, Pair] = {
     "frame-too-large for a peer": Pair(_framed(66_000), _framed(60_000)),
     "publishes-in-doubt over a link": Pair(_left("sender", False), _left("sender", True)),
     "deliveries-in-doubt over a link": Pair(_left("receiver", False), _left("receiver", True)),
+    "deliveries-in-doubt of what does not stay": Pair(
+        _left("receiver", False, mode="move"), _left("receiver", False, mode="copy")
+    ),
     "publishes-unprotected over a link": Pair(_presettled("C", True), _presettled("C", False)),
     "automatic-acknowledgement over a link": Pair(_presettled("S", True), _presettled("S", False)),
     "deliveries-rejected by share": Pair(_rejects(5, 99), _rejects(5, 100), 3),

@@ -17,7 +17,8 @@ DELIVERY = (
     Kind("deliveries-in-doubt", "warning", "medium",
          "A channel ended with deliveries that were not acknowledged",
          "Deliveries had neither ack, nack nor reject, or in AMQP 1.0 no outcome, when the "
-         "channel, session or connection ended; the broker delivers them again.",
+         "channel, session or connection ended; the broker delivers them again. Deliveries of "
+         "streams are left out: a stream keeps them.",
          "Expect them twice: make handlers recognise work that is done, and look at the "
          "redelivered flag.",
          "Deliveries do not come again if their queue is deleted before they do: by a client, or "

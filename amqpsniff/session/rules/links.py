@@ -45,6 +45,9 @@ _SERVICES = ("$cbs", "$management", "/management")
 MAX_SAID = 200
 """Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
 
+DELETED_HERE = "queues deleted over the management"
+"""Name in `RuleContext.memory` of the addresses of queues that the connection itself deleted."""
+
 TOO_LARGE_SENT = "sent too large"
 """Name in `RuleContext.memory` of the sessions on which the client sent a message larger than its
 link takes, by number and incarnation."""
@@ -154,6 +157,9 @@ def detached(context: RuleContext) -> None:
         if link.closed_by == SIDES[CLIENT]:
             closed_by_client(context, link_text(link), condition, description, leads_to(link))
         return
+    address = link.target if link.sends else link.source
+    if condition == DELETED and address in context.memory.get(DELETED_HERE, ()):
+        return  # the client wanted that
     said = f"{link_text(link)}: {reason_of(condition, description)}"
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
@@ -163,7 +169,6 @@ def detached(context: RuleContext) -> None:
         context.report(code, said + _held(link), subject=(leads_to(link), condition))
     context.memory["link gone"] = (*place_of(context), context.ts_ns, code, context.number)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
-    address = link.target if link.sends else link.source
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
     contribute(context, judge_loop, key, context.ts_ns, said, context.channel.number, context.place)
 

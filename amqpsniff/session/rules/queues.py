@@ -45,6 +45,9 @@ MAX_DELETIONS = 8
 MAX_DOUBTED = 1_000
 """Channels of one broker of which deliveries in doubt can be taken back, the latest ones."""
 
+READERS = "stream readers"
+"""Name in `RuleContext.memory` of consumers of streams, by channel number and tag."""
+
 MISSING = "deletions missing"
 """Name of the times in which deletions may be missing: in `RuleContext.memory` when that began, in
 `RuleContext.shared` spans by broker and connection."""
@@ -286,7 +289,9 @@ def _in_doubt(context: RuleContext) -> None:
     if not context.certain or not channel.known or not channel.closed_by or not channel.unsettled:
         return
     conversation = context.session.connection.conversation
-    entries = [entry for entry in channel.deliveries if entry.wants]
+    readers = context.memory.get(READERS, ())
+    waiting = [entry for entry in channel.deliveries if entry.wants]
+    entries = [entry for entry in waiting if not _is_of_stream(readers, channel, entry)]
     if not entries:
         return
     closed_alone = channel.close is not None  # else its connection ended
@@ -315,11 +320,17 @@ def _in_doubt(context: RuleContext) -> None:
         context,
         judge_left,
         tuple((queue_key(context, name), *vars(one).values()) for name, one in left.items()),
-        channel.unsettled,
+        channel.unsettled - len(waiting) + len(entries),
         when_closed(channel.closed_by),
         channel.number,
         place,
     )
+
+
+def _is_of_stream(readers: Any, channel: Any, entry: Any) -> bool:
+    """True if a delivery is of a stream, which keeps it and delivers it to whoever asks."""
+    consumer = entry.consumer
+    return consumer is not None and (channel.number, consumer.tag) in readers
 
 
 def judge_left(

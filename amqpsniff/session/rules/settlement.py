@@ -18,6 +18,7 @@ from amqpsniff.session.rules.format import (
 )
 from amqpsniff.session.rules.links import (
     DELETED,
+    DELETED_HERE,
     TOO_LARGE,
     TOO_LARGE_SENT,
     is_service,
@@ -51,6 +52,9 @@ UNSETTLED = 10
 """Deliveries with an outcome that nobody settled, from which on it is how the programs work."""
 
 _LOCKS = ("com.microsoft:message-lock-lost", "com.microsoft:session-lock-lost")
+
+COPIES = "copy"
+"""Distribution mode of a source that keeps what it delivers, as RabbitMQ's streams do."""
 
 _TRANSACTION = "amqp:transaction:"
 """Conditions of what a coordinator refuses, also where its attach was not captured."""
@@ -167,6 +171,10 @@ def managed(context: RuleContext) -> None:
 def _note_deletion(context: RuleContext, path: str, number: int, ts_ns: int | None) -> None:
     """Report what RabbitMQ's management deleted."""
     kind, name, *rest = (*path.split("/")[1:], "", "")
+    if kind == "queues" and rest[0] == "":
+        gone = context.memory.setdefault(DELETED_HERE, set())
+        if len(gone) < MAX_REQUESTS:
+            gone.add(path)
     what = "emptied queue" if rest[0] == "messages" else _DELETED.get(kind)
     binding = _UNBOUND.match(name)
     if binding is not None:
@@ -211,7 +219,8 @@ def left(context: RuleContext) -> None:
             at: Any = {"number": first, "ts_ns": said[0].entry.ts_ns, "count": len(said)}
             context.report("outcome-not-settled", detail, **at, subject=leads_to(link))
         open_ones = [one for one in some if not one.state]
-        if open_ones and closed_by and not is_service(link):
+        stays = side != CLIENT and link is not None and link.distribution_mode == COPIES
+        if open_ones and closed_by and not stays and not is_service(link):
             _in_doubt(context, side, link, open_ones, closed_by)
 
 

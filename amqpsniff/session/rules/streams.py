@@ -15,7 +15,7 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, 
 from amqpsniff.session.rules.format import number_of, queue_text
 from amqpsniff.session.rules.occasions import EXTENDED
 from amqpsniff.session.rules.peers import client_of
-from amqpsniff.session.rules.queues import queue_key
+from amqpsniff.session.rules.queues import READERS, queue_key
 from amqpsniff.session.rules.shared_state import (
     MAX_NAMES,
     contribute,
@@ -37,9 +37,8 @@ MAX_DIGITS = 19
 MAX_READERS = 64
 """Consumers of one client and stream that are remembered, one after the other."""
 
-READERS = "stream readers"
 STARTS = "stream starts"
-"""Names in `RuleContext.memory`: consumers of streams, and how those with arguments begin."""
+"""Name in `RuleContext.memory`: how consumers with arguments begin."""
 
 
 class _Reader:

@@ -217,6 +217,14 @@ def test_deliveries_in_doubt() -> None:
     ]
 
 
+def test_deliveries_of_a_stream_are_not_in_doubt() -> None:
+    offset = """headers='{"x-stream-offset": 7}'"""
+    stream = CONSUMER.replace("delivery_tag=2", f"delivery_tag=2 | body=1 {offset}")
+    assert stream != CONSUMER
+    script = stream + "C: connection.close reply_code=200\nS: connection.close-ok"
+    assert said(script, "deliveries-in-doubt") == []
+
+
 def test_nothing_is_in_doubt_while_the_connection_is_open() -> None:
     assert said(CONSUMER, "deliveries-in-doubt") == []
     settled = CONSUMER + "C1: basic.ack multiple=1\nC: connection.close reply_code=200"
