@@ -11,6 +11,7 @@ from amqpsniff.analysis import times
 from amqpsniff.analysis.in_full import Raw
 from amqpsniff.analysis.top_rows import is_error
 from amqpsniff.process_tuning import gc_paused
+from amqpsniff.spec import given_name
 from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.wire_text import ends, harmless, named
 
@@ -226,7 +227,7 @@ def _each(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
 
 
 def _name(name: str | None, product: str | None, version: str | None) -> str:
-    return named(name or " ".join(filter(None, (product, version))) or None)
+    return named(given_name(name) or " ".join(filter(None, (product, version))) or None)
 
 
 def _began(capture_ns: int | None, start_ns: int | None, before: bool | None) -> str:

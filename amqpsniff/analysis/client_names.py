@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from amqpsniff.spec import given_name
 from amqpsniff.tables.values import texts_of, values
 
 COLUMNS = ("connection_id", "client", "sender", "method", "arguments")
@@ -48,14 +49,18 @@ class ClientNames:
             name = arguments.get("container_id")
             if method != "open":
                 name = (arguments.get("client_properties") or {}).get("connection_name")
-            if isinstance(name, str) and name and len(self.names) < MAX_NAMES:
-                self.names[connection_id] = name
+            if isinstance(name, str):
+                self._name(connection_id, name)
 
     def learn(self, connections: Iterable[dict[str, Any]]) -> None:
         """Take the names in rows of connections."""
         for row in connections:
-            if row["connection_name"] and len(self.names) < MAX_NAMES:
-                self.names[row["connection_id"]] = row["connection_name"]
+            self._name(row["connection_id"], row["connection_name"])
+
+    def _name(self, connection_id: str, said: str | None) -> None:
+        name = given_name(said)
+        if name and len(self.names) < MAX_NAMES:
+            self.names[connection_id] = name
 
     def see(self, client: str | None) -> None:
         """Note the address of a client."""

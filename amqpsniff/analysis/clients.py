@@ -9,7 +9,7 @@ from typing import Any
 from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.findings import Finding
-from amqpsniff.spec import peer_property
+from amqpsniff.spec import given_name, peer_property
 from amqpsniff.units import plural, some
 from amqpsniff.wire_text import harmless, shortened
 
@@ -91,7 +91,7 @@ class Clients:
         A name longer than `MAX_NAME` ends in an ellipsis.
         """
         one = self._rows.get(connection_id, {})
-        name = one.get("connection_name") or one.get("client_product") or ""
+        name = given_name(one.get("connection_name")) or one.get("client_product") or ""
         return shortened(harmless(name), MAX_NAME)
 
     def one_sided(self, connection_id: str | None) -> bool:

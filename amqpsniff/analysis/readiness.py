@@ -15,7 +15,7 @@ from typing import Any
 from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.errors import UsageError
-from amqpsniff.spec import DELIVERIES, PUBLISHES
+from amqpsniff.spec import DELIVERIES, PUBLISHES, given_name
 from amqpsniff.spec.version_changes import EFFECTS, VERSION_CHANGES, VERSIONS, VersionChange
 from amqpsniff.tables.values import rows_of
 
@@ -195,7 +195,8 @@ def _client(connection: Row) -> tuple[str, str | None, str | None]:
     get = connection.get
     product = " ".join(filter(None, (get("client_product"), get("client_version"))))
     host = (get("client") or "unknown").rpartition(":")[0]
-    return get("connection_name") or product or host or "unknown", get("user"), get("vhost")
+    name = given_name(get("connection_name")) or product or host or "unknown"
+    return name, get("user"), get("vhost")
 
 
 def _broker_version(connection: Row) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
 from amqpsniff.session.route_sums import RouteSums, frames_of
-from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
+from amqpsniff.spec import DELIVERIES, PUBLISHES, given_name, peer_property
 from amqpsniff.spec.amqp10 import virtual_host
 from amqpsniff.tables.values import rows_of
 
@@ -350,7 +350,7 @@ class Topology:
         self._learn(row, vhost=virtual_host(host))
         if connection in self._logins:
             self._hosts[connection] = host
-        if isinstance(name, str):
+        if isinstance(name, str) and given_name(name):
             self._learn(row, name=name)
 
     def _vhost(self, row: Facts) -> str | None:

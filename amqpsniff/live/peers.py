@@ -14,6 +14,7 @@ from typing import Any
 from amqpsniff.session.owing import stalled
 from amqpsniff.session.rules.context import messages_of
 from amqpsniff.session.table_rows import connection_row
+from amqpsniff.spec import given_name
 
 WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
@@ -90,7 +91,7 @@ class Peer:
     def label(self) -> str | None:
         """The client's name, else its application, else its consumer, or None."""
         said = self.said
-        return self.login.get("name") or said.get("app_id") or said.get("consumer_tag")
+        return given_name(self.login.get("name")) or said.get("app_id") or said.get("consumer_tag")
 
     def look(self) -> None:
         """See who it is, until all of it was said."""

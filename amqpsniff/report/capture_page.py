@@ -19,6 +19,7 @@ from amqpsniff.report.findings import FindingList
 from amqpsniff.report.page import Page
 from amqpsniff.report.sequences import MAX_CONVERSATIONS, Sequences, choose
 from amqpsniff.report.tables import Column, beside, table
+from amqpsniff.spec import given_name
 from amqpsniff.units import BEFORE, count, duration, octets
 from amqpsniff.wire_text import exchange_name, harmless, shortened
 
@@ -274,7 +275,7 @@ class CapturePage:
         known = row["start_ns"] is not None and row["end_ns"] is not None
         span = row["end_ns"] - row["start_ns"] if known else None
         return row | {
-            "name": row["connection_name"] or row["client_product"],
+            "name": given_name(row["connection_name"]) or row["client_product"],
             "clock": BEFORE if row["midstream"] else self._clocked(row["start_ns"]),
             "began": BEFORE if row["midstream"] else self._since(row["start_ns"]),
             "lasted": span,

@@ -40,7 +40,7 @@ from amqpsniff.analysis.times import seconds
 from amqpsniff.analysis.top_rows import Row
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES
 from amqpsniff.findings import KINDS
-from amqpsniff.spec import SIDES
+from amqpsniff.spec import SIDES, given_name
 from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import PlainRows, numbers_of, plain_rows
 from amqpsniff.units import octets, plural
@@ -347,7 +347,8 @@ class _Sequence:
 
 def name_of(row: Row, most: int) -> str:
     """A connection by its name or product, cut to `most` characters, and its address."""
-    name = shortened(harmless(row["connection_name"] or row["client_product"] or ""), most)
+    said = given_name(row["connection_name"]) or row["client_product"] or ""
+    name = shortened(harmless(said), most)
     return f"{name} {row['client'] or row['connection_id'][:8]}".strip()
 
 

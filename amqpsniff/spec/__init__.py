@@ -21,7 +21,7 @@ from .constants import (
     reply_code,
 )
 from .methods import DELIVERIES, METHODS, PUBLISHES, Argument, Method, methods_for
-from .peers import PEER_PROPERTIES, peer_property
+from .peers import PEER_PROPERTIES, given_name, peer_property
 from .properties import CONTENT_CLASSES, Property, properties_for
 from .rows import DIALECTS, SIDES, Row
 from .tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusual_tags
@@ -54,6 +54,7 @@ __all__ = [
     "ReplyCode",
     "Row",
     "field_tags",
+    "given_name",
     "methods_for",
     "peer_property",
     "properties_for",

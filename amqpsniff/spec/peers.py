@@ -7,6 +7,11 @@ of their own for them.
 
 from __future__ import annotations
 
+import re
+
+_AT_RANDOM = re.compile("[0-9a-fA-F]{8}(-?)(?:[0-9a-fA-F]{4}\\1){3}[0-9a-fA-F]{12}")
+"""A UUID, which clients of AMQP 1.0 make for their container where a program gives no name."""
+
 PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
     "product": ("product", "library"),
     "version": ("version", "product_version", "library_version"),
@@ -15,6 +20,11 @@ PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
 }
 """What is said -> the keys under which it may stand, the usual one first: `product_version` is that
 of py-amqp (Celery, Kombu), `library` and `library_version` are those of py-amqplib."""
+
+
+def given_name(name: str | None) -> str | None:
+    """The name of a connection; None where it says nothing: without one, or made at random."""
+    return None if not name or _AT_RANDOM.fullmatch(name) else name
 
 
 def peer_property(properties: dict[str, object], name: str) -> str | None:

@@ -28,7 +28,8 @@ SOON_CELLS = 10
 COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
 NARROW = 4
-"""Part of a line: a text that would be continued in less than a quarter stands below its row."""
+MAX_LINES = 3
+"""A text that would take more lines in less than a quarter of the width stands below its row."""
 ROWS_AT_ONCE = 1_024
 """Rows that are laid out together, column by column."""
 
@@ -274,7 +275,8 @@ class Grid:
         if "~~" in self._marks[-1]:
             return _taken(widths, shown) > width
         widest = self._widths()[-1]
-        wanted = min(max(SOON_CELLS, width // NARROW), widest, self._most or widest)
+        readable = min(width // NARROW, widest // MAX_LINES)
+        wanted = min(max(SOON_CELLS, readable), widest, self._most or widest)
         return "~" in self._marks[-1] and widths[-1] < wanted
 
     def _says(self, at: int) -> bool:

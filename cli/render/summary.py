@@ -7,6 +7,7 @@ from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
 from amqpsniff.analysis.summary import MAX_REASON, least_text
+from amqpsniff.spec import given_name
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import harmless, in_a_sentence, quoted
 
@@ -159,12 +160,16 @@ def _product(connection: dict[str, Any], side: str) -> str:
     return harmless(" ".join(part for part in parts if part))
 
 
+def _name(connection: dict[str, Any]) -> str:
+    return given_name(connection["connection_name"]) or _product(connection, "client")
+
+
 def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
     several = len({one["server"] for one in rows}) > 1
     return table(
         rows,
-        ("*name", "", lambda one: or_unknown(one["connection_name"] or _product(one, "client"))),
+        ("*name", "", lambda one: or_unknown(_name(one))),
         ("*client", "client", or_unknown),
         *([("*server", "server", or_unknown)] if several else []),
         ("*vhost", "vhost", lambda name: UNKNOWN if name is None else harmless(name)),

@@ -301,6 +301,12 @@ def test_grids() -> None:
         "7f29  a very long name of a client      12  3.4 kB  one two three",
         "                                                    four",
     ]
+    grid.add("80aa", "one", "1", "1 B", "a sentence of many words, more than three lines here")
+    assert [line[:12].rstrip() for line in _lines(grid, 66)] == [
+        "id    name", "7f29  a very", "    one two", "80aa  one", "    a senten",
+    ]  # fmt: skip
+    grid = Grid("id|*name|?>frames|>bytes|~what")
+    grid.add("7f29", "a very long name of a client", "12", "3.4 kB", "one two three four")
     assert _lines(grid, 48) == [
         "id    name                        frames   bytes",
         "7f29  a very long name of a cli…      12  3.4 kB",

@@ -15,7 +15,7 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, names_text, number_of, subject_of_text
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
-from amqpsniff.spec import SIDES
+from amqpsniff.spec import SIDES, given_name
 from amqpsniff.units import count, duration
 
 ATTACHED_NS = SECOND_NS
@@ -63,15 +63,17 @@ _TOKEN = ("token", "expired", "cbs")
 
 
 def link_text(link: Any, to: str | None = None) -> str:
-    """A link for a person: its name, and where it leads; `to`: where a message on it goes."""
+    """A link for a person: its name, unless that is made at random, and where it leads; `to`: where
+    a message on it goes."""
     if link.name is None:
         return "a link attached before the capture"
-    name = f"link '{link.name}'"
     address = link.target if link.sends else link.source
-    if link.coordinator:
-        return f"{name} to the transaction coordinator"
     if address is None and link.address is not None:
         address = link.address.text
+    own = link.name.removesuffix(address or "").rstrip("-")  # libraries add the address
+    name = f"link '{link.name}'" if given_name(own) else "the link"
+    if link.coordinator:
+        return f"{name} to the transaction coordinator"
     if address is None and link.sends:
         return f"{name} to any address" if to is None else f"{name}, sent to '{to}'"
     if address is None:

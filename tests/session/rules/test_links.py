@@ -280,6 +280,7 @@ def test_links_that_are_attached_on_a_session_that_was_ended() -> None:
 def test_deliveries_whose_queue_was_deleted() -> None:
     (deleted,) = _findings(LOSSES, "deliveries-deleted")
     assert deleted["count"] == 15
+    assert deleted["detail"].startswith("15 deliveries of the link from '/queues/")
     assert "in packets 348 to 350, when the queue was deleted in packet 356" in deleted["detail"]
     assert deleted["cause_code"] == "link-detached"
 
