@@ -286,12 +286,15 @@ class DiagnosisText:
         return text
 
     def _places_table(self, case: Case) -> Grid:
+        rows = case.places(self.places)
+        named = any(self._clients.name(row["connection_id"]) for row in rows)
+        name = ("*name", "connection_id", lambda one: self._clients.name(one) or NONE)
         return table(
-            case.places(self.places),
+            rows,
             (">packets", "", lambda row: _packets(row, self.several)),
             ("?>seconds", "ts_ns", self.clock.show),
             (">times", "count", count),
-            ("*name", "connection_id", lambda one: self._clients.name(one) or NONE),
+            *([name] if named else []),
             ("*client → server", "", _where),
             (">channel", "channel", or_none(str)),
             ("~detail", "detail", lambda detail: harmless(detail or "")),
