@@ -206,7 +206,7 @@ _NUMBER = re.compile(r"-?[\d,]*\.?\d*")
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6))
 
 MIN_UNITS = 10
-"""A unit is taken when there are at least so many of it."""
+"""Least number of units: a smaller amount is shown in the next smaller unit."""
 
 STAGES = {
     "spark": "Starting Spark",
@@ -318,7 +318,7 @@ class Shown:
 
 
 def _more(fact: dict[str, Any]) -> str:
-    """What a step came to so far, for the line below the bar: 80 columns hold a terabyte's."""
+    """The progress of a step, for the line below the bar; that of a terabyte fits 80 columns."""
     if fact["stage"] == "files" and fact.get("total"):
         return f"{fact['done']:,} of {plural(fact['total'], 'file')}"
     if fact["stage"] == "report":

@@ -227,7 +227,7 @@ def _each(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
 
 
 def _name(name: str | None, product: str | None, version: str | None) -> str:
-    return named(given_name(name) or " ".join(filter(None, (product, version))) or None)
+    return named(given_name(name, " ".join(filter(None, (product, version)))))
 
 
 def _began(capture_ns: int | None, start_ns: int | None, before: bool | None) -> str:

@@ -91,7 +91,7 @@ class Clients:
         A name longer than `MAX_NAME` ends in an ellipsis.
         """
         one = self._rows.get(connection_id, {})
-        name = given_name(one.get("connection_name")) or one.get("client_product") or ""
+        name = given_name(one.get("connection_name"), one.get("client_product")) or ""
         return shortened(harmless(name), MAX_NAME)
 
     def one_sided(self, connection_id: str | None) -> bool:

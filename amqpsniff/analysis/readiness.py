@@ -16,6 +16,7 @@ from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.errors import UsageError
 from amqpsniff.spec import DELIVERIES, PUBLISHES, given_name
+from amqpsniff.spec.amqp10 import MANAGEMENT_NODE
 from amqpsniff.spec.version_changes import EFFECTS, VERSION_CHANGES, VERSIONS, VersionChange
 from amqpsniff.tables.values import rows_of
 
@@ -195,7 +196,7 @@ def _client(connection: Row) -> tuple[str, str | None, str | None]:
     get = connection.get
     product = " ".join(filter(None, (get("client_product"), get("client_version"))))
     host = (get("client") or "unknown").rpartition(":")[0]
-    name = given_name(get("connection_name")) or product or host or "unknown"
+    name = given_name(get("connection_name"), product, host) or "unknown"
     return name, get("user"), get("vhost")
 
 
@@ -275,7 +276,7 @@ def _attached(arguments: Row) -> Iterator[Use]:
         yield "address-version", f"address {address}"
 
 
-_ADDRESSES = ("/queues/", "/exchanges/", "/management")
+_ADDRESSES = ("/queues/", "/exchanges/", MANAGEMENT_NODE)
 """Beginnings of RabbitMQ's addresses of version 2, and its node for management."""
 
 _METHODS: dict[str, Callable[[Row], Iterator[Use]]] = {

@@ -196,7 +196,7 @@ class TracedMessage:
         yield from property_parts(first)
 
     def events(self) -> list[tuple[Any, list[Part]]]:
-        """What happened to it in the order of time: the place of each event, and it in one line.
+        """Its events in the order of time: the place of each, and one line about it.
 
         A place has the columns of a row as attributes; that of an outcome has no sender.
         """

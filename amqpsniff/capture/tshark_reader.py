@@ -53,7 +53,7 @@ ARGUMENTS = (
     "-n", "-T", "fields", "-E", "occurrence=l", "-E", "separator=/t",
     *(word for name in FIELDS for word in ("-e", name)),
 )  # fmt: skip
-"""What tshark is told."""
+"""Arguments of tshark."""
 
 MAX_LINE_BYTES = 1 << 20
 """A packet has at most 256 KiB, twice as long in hexadecimal."""

@@ -275,7 +275,7 @@ class CapturePage:
         known = row["start_ns"] is not None and row["end_ns"] is not None
         span = row["end_ns"] - row["start_ns"] if known else None
         return row | {
-            "name": given_name(row["connection_name"]) or row["client_product"],
+            "name": given_name(row["connection_name"], row["client_product"]),
             "clock": BEFORE if row["midstream"] else self._clocked(row["start_ns"]),
             "began": BEFORE if row["midstream"] else self._since(row["start_ns"]),
             "lasted": span,

@@ -347,7 +347,7 @@ class _Sequence:
 
 def name_of(row: Row, most: int) -> str:
     """A connection by its name or product, cut to `most` characters, and its address."""
-    said = given_name(row["connection_name"]) or row["client_product"] or ""
+    said = given_name(row["connection_name"], row["client_product"]) or ""
     name = shortened(harmless(said), most)
     return f"{name} {row['client'] or row['connection_id'][:8]}".strip()
 

@@ -19,7 +19,13 @@ from amqpsniff.decode.claims import Claim
 from amqpsniff.sanitize.policy import BODY, FILL, HEADERS, INSIDE, REQUEST, fill, filler
 from amqpsniff.sanitize.typed_values import SYMBOLS, TypedCleaner
 from amqpsniff.sanitize.values import ValueCleaner
-from amqpsniff.spec.amqp10 import ENCODINGS, PERFORMATIVES
+from amqpsniff.spec.amqp10 import (
+    CBS_NODE,
+    ENCODINGS,
+    PERFORMATIVES,
+    TOKEN_OPERATION,
+    TOKEN_PATH,
+)
 
 HEADER_BYTES = 8
 
@@ -50,9 +56,8 @@ _BODIES = frozenset((0x75, 0x76, 0x77))
 _BINARIES = frozenset((0xA0, 0xB0))
 _LISTS = frozenset((0x70, 0x73))
 _SECTION_ACTIONS = dict.fromkeys((0x71, 0x72, 0x74, 0x78), HEADERS)
-_MANAGING = (b"$cbs", b"$management")
+_MANAGING = (CBS_NODE.encode(), b"$management")
 _PROPERTIES = 0x73
-_PUT_TOKEN, _TOKEN_PATH = b"put-token", b"/auth/tokens"
 
 Span = tuple[int, bytes]
 """A stream offset, and the bytes that stand there."""
@@ -319,10 +324,10 @@ class Amqp10Cleaner:
                 return
             action = INSIDE if link.transactional else BODY
         elif action == HEADERS:
-            if _PUT_TOKEN in octets[at:end]:
+            if TOKEN_OPERATION in octets[at:end]:
                 link.manages = link.secret = True
             action = REQUEST if link.manages else HEADERS
-        elif code == _PROPERTIES and _TOKEN_PATH in octets[at:end]:
+        elif code == _PROPERTIES and TOKEN_PATH in octets[at:end]:
             message.secret = True
         self._typed.descriptor(octets, at + 1, at + place)
         if code in _LISTS:

@@ -21,6 +21,7 @@ from cython.cimports.amqpsniff.session.entities import Consumer
 
 from amqpsniff.decode.json_objects import text_of
 from amqpsniff.session.entities import MAX_WAIT_NS
+from amqpsniff.spec.amqp10 import CBS_NODE, MANAGEMENT_NODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class Address:
         self.text = text
         self.exchange = self.routing_key = self.queue = None
         self.batch = self.exchange_code = self.routing_key_code = self.queue_code = -1
-        self.claims = text.endswith("$cbs")
-        self.manages = text == "/management"
+        self.claims = text.endswith(CBS_NODE)
+        self.manages = text == MANAGEMENT_NODE
         self.asked = self.manages and sends
         parts = text.split("/")
         kind = parts[1] if len(parts) > 2 and not parts[0] else ""

@@ -274,3 +274,14 @@ PERFORMATIVES: tuple[Composite, ...] = tuple(
     row for row in COMPOSITES if _is_performative(row.code)
 )
 """The composites that are bodies of frames, in the order of their descriptors."""
+
+CBS_NODE = "$cbs"
+"""End of the address of the node that takes tokens (claims-based security)."""
+
+MANAGEMENT_NODE = "/management"
+"""The address at which RabbitMQ 4 declares, binds and deletes."""
+
+TOKEN_PATH = b"/auth/tokens"
+TOKEN_OPERATION = b"put-token"
+"""Bytes in the properties (RabbitMQ's path) and in the application-properties (Azure's operation)
+of a message that has a token as its body."""

@@ -19,7 +19,7 @@ TOPICS: dict[str, tuple[Row, ...]] = {
     "performatives": amqp10.COMPOSITES,
     "conditions": amqp10.CONDITIONS,
 }
-"""What is not a method, by the word a person types for it."""
+"""Rows other than methods, by the word that a person types for them."""
 
 _SUGGESTIONS = 3
 """How many near names an error offers: more do not fit a line."""

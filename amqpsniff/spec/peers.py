@@ -22,9 +22,9 @@ PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
 of py-amqp (Celery, Kombu), `library` and `library_version` are those of py-amqplib."""
 
 
-def given_name(name: str | None) -> str | None:
-    """The name of a connection; None where it says nothing: without one, or made at random."""
-    return None if not name or _AT_RANDOM.fullmatch(name) else name
+def given_name(*names: str | None) -> str | None:
+    """The first name that says something: it is not empty, and not made at random; else None."""
+    return next((one for one in names if one and not _AT_RANDOM.fullmatch(one)), None)
 
 
 def peer_property(properties: dict[str, object], name: str) -> str | None:

@@ -41,7 +41,7 @@ WRITE_BYTES = 1 << 18
 """Bytes after which lines are handed to the sink: a core's cache still holds them then."""
 
 PIECES, TRUTHS, LONG, INT, TIME, TEXT, BYTES, RAW = range(8)
-"""What a cell writes. PIECES, TRUTHS: the text of the row's code or bit. LONG, INT: a number. TIME:
+"""Kinds of cells. PIECES, TRUTHS: the text of the row's code or bit. LONG, INT: a number. TIME:
 microseconds as a timestamp. TEXT: a string. BYTES: a string or base64. RAW: JSON as it is."""
 
 _WRITE_BYTES = cython.declare(cython.longlong, WRITE_BYTES)

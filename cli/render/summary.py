@@ -161,7 +161,7 @@ def _product(connection: dict[str, Any], side: str) -> str:
 
 
 def _name(connection: dict[str, Any]) -> str:
-    return given_name(connection["connection_name"]) or _product(connection, "client")
+    return given_name(connection["connection_name"], _product(connection, "client")) or ""
 
 
 def _connections(result: Mapping[str, Any]) -> Grid:

@@ -30,6 +30,7 @@ from cython.cimports.amqpsniff.null import NULL
 from amqpsniff.decode.amqp10.values import WIDTHS, uuid_text
 from amqpsniff.decode.meanings import MAX_BODY_BYTES
 from amqpsniff.decode.state import MAX_KEPT_BYTES
+from amqpsniff.spec.amqp10 import TOKEN_OPERATION, TOKEN_PATH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ _FIRST_SECTION = cython.declare(cython.int, 0x70)
 _HEADER = cython.declare(cython.int, 0)
 _PROPERTIES = cython.declare(cython.int, 3)
 _APPLICATION_PROPERTIES = cython.declare(cython.int, 4)
-_TOKEN_SIGNS = cython.declare(dict, {3: b"/auth/tokens", 4: b"put-token"})
-"""Where sections say that the body is a token: RabbitMQ's path, Azure's operation."""
+_TOKEN_SIGNS = cython.declare(dict, {3: TOKEN_PATH, 4: TOKEN_OPERATION})
+"""By section, the bytes that show that the body is a token."""
 
 _DATA = cython.declare(cython.int, 5)
 _VALUE = cython.declare(cython.int, 7)

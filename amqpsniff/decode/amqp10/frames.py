@@ -40,7 +40,7 @@ from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
 from cython.cimports.amqpsniff.decode.state import Connection
 
 from amqpsniff.decode.values import oddity_codes, oddity_text
-from amqpsniff.spec.amqp10 import PERFORMATIVES
+from amqpsniff.spec.amqp10 import CBS_NODE, MANAGEMENT_NODE, PERFORMATIVES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 PERFORMATIVE, SASL = 257, 258
 """Codes of frame types, beside those of 0-9-1; an empty frame has that of its heartbeat."""
 
-CBS_NODE = b"$cbs"
-"""The address of tokens: bodies of messages to it are secrets."""
+_CBS = cython.declare(bytes, CBS_NODE.encode())
+"""Bodies of messages to this node are secrets."""
 
-MANAGEMENT_NODE = b"/management"
-"""The address at which RabbitMQ 4 answers requests: texts of errors are bodies from it."""
+_MANAGEMENT = cython.declare(bytes, MANAGEMENT_NODE.encode())
+"""Bodies of messages from this node are texts of errors."""
 
 MAX_MARKED_LINKS = 1024
 """Links to these, and links without an address, that are remembered of one direction."""
@@ -353,9 +353,9 @@ class Amqp10Frames:
         if address is not None:
             if not address:
                 state.nameless_links = _marked(state.nameless_links, key)
-            elif address.endswith(CBS_NODE):
+            elif address.endswith(_CBS):
                 state.secret_links = _marked(state.secret_links, key)
-        if self._address(reader, 5) == MANAGEMENT_NODE:
+        if self._address(reader, 5) == _MANAGEMENT:
             state.answer_links = _marked(state.answer_links, key)
         return 0
 

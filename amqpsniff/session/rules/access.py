@@ -145,7 +145,7 @@ _DELETED = re.compile(r"(vhost|user) '(.*)' is deleted")
 """The text of a close of RabbitMQ after a deletion: the kind and the name of the deleted thing."""
 
 _EXPIRED = "credential expired"
-"""What RabbitMQ says in a close once the token that the client logged in with has run out."""
+"""The text of a close of RabbitMQ after the token of the login has expired."""
 
 
 def note_lost(context: RuleContext, code: str, text: str | None) -> None:

@@ -16,6 +16,7 @@ from amqpsniff.session.rules.format import in_packet, names_text, number_of, sub
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
 from amqpsniff.spec import SIDES, given_name
+from amqpsniff.spec.amqp10 import CBS_NODE, MANAGEMENT_NODE
 from amqpsniff.units import count, duration
 
 ATTACHED_NS = SECOND_NS
@@ -39,7 +40,7 @@ _COUNTED = ("link", "handle", "session", "channel")
 _TOO_MANY = ("max", "limit", "too many", "exceed", "reached", "above")
 """Errors of too many links or sessions, and words of which their descriptions have some."""
 
-_SERVICES = ("$cbs", "$management", "/management")
+_SERVICES = (CBS_NODE, "$management", MANAGEMENT_NODE)
 """Ends of addresses of nodes of the broker itself."""
 
 MAX_SAID = 200

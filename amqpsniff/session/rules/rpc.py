@@ -168,7 +168,7 @@ def judge_load(context: RuleContext, queues: Sequence[Sequence[str]], words: str
 
 
 def judge_servers(context: RuleContext) -> None:
-    """capture-ends: findings of late answers get the busy consumers of their request queue."""
+    """capture-ends: name the busy consumers of the request queue in findings of late answers."""
     busy = context.shared.get("busy consumers", {})
     for queue, late in context.shared.get("late answers", {}).items():
         if queue in busy:

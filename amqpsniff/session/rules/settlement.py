@@ -169,7 +169,7 @@ def managed(context: RuleContext) -> None:
 
 
 def _note_deletion(context: RuleContext, path: str, number: int, ts_ns: int | None) -> None:
-    """Report what RabbitMQ's management deleted."""
+    """Report what RabbitMQ's management deleted, and remember its queues."""
     kind, name, *rest = (*path.split("/")[1:], "", "")
     if kind == "queues" and rest[0] == "":
         gone = context.memory.setdefault(DELETED_HERE, set())
