@@ -16,7 +16,7 @@ from amqpsniff.findings import FURTHER, Finding, FindingLog
 from amqpsniff.null import NULL
 from amqpsniff.session.message_log import NAMES, NUMBERS, PLACES, MessageLog
 from amqpsniff.session.message_replay import COLUMNS, First, MessageReplay, ReplayedChannel
-from amqpsniff.session.rules.context import MAX_APART
+from amqpsniff.session.rules.context import MAX_SUBJECTS
 from amqpsniff.session.rules.overloaded_consumers import OVERLOADED, is_growing, overload_words
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
 from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
@@ -110,7 +110,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
     for ordinal, (again, count, last) in seen.poisoned.items():
         told = verdict(
             again.order, POISON, (again.row, again.row), (again.number, again.ts_ns), (count, last),
-            partial(_poison_words, again, ordinal == MAX_APART),
+            partial(_poison_words, again, ordinal == MAX_SUBJECTS),
         )  # fmt: skip
         told[-1].variant = ordinal or None
         yield told
