@@ -606,9 +606,9 @@ def judge_connection(
         if len(got) < MAX_LISTED:
             got.append(_Delivered(tuple(name), *rest))
     for row in consumers:
-        listed: list[_Consumer] = remembered(context, "consumers of routes", where, list)
-        if len(listed) < MAX_LISTED:
-            listed.append(_Consumer._make((*row, heard_ns)))
+        known_consumers: list[_Consumer] = remembered(context, "consumers of routes", where, list)
+        if len(known_consumers) < MAX_LISTED:
+            known_consumers.append(_Consumer._make((*row, heard_ns)))
 
 
 def judge_routes(context: RuleContext) -> None:
