@@ -6,10 +6,9 @@ from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
 from amqpsniff.session.both_sides cimport DoubledConnections
 from amqpsniff.session.entities cimport Channel, ChannelSlot, Consumer, PendingMessage, Session
-from amqpsniff.session.event_log cimport EventLog
+from amqpsniff.session.event_logs cimport EventLog, MessageLog
 from amqpsniff.session.link_recorder cimport LinkRecorder
 from amqpsniff.session.links cimport Link
-from amqpsniff.session.message_log cimport MessageLog
 from amqpsniff.session.method_frame cimport HandshakeArguments, Request
 from amqpsniff.session.reply_matcher cimport ReplyMatcher
 from amqpsniff.session.rules.emitter cimport Emitter

@@ -49,7 +49,7 @@ from cython.cimports.amqpsniff.session.entities import (
     Session,
     pending_message,
 )
-from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.event_logs import MessageLog
 from cython.cimports.amqpsniff.session.method_flags import (
     ACK,
     CHANNEL_CLOSE_OK,
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
-    from amqpsniff.session.event_log import EventLog
+    from amqpsniff.session.event_logs import EventLog
     from amqpsniff.session.links import Link
 
 _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
@@ -984,9 +984,9 @@ class Tracker:
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
         if self.link_recorder is not None:
-            written: EventLog = self.link_recorder.written
-            if written is not None:
-                self.set_time(written, self.peers[messages.connection.values[row]])
+            link_log: EventLog = self.link_recorder.log
+            if link_log is not None:
+                self.set_time(link_log, self.peers[messages.connection.values[row]])
             self.link_recorder.observe(messages, row, self.peers)
         self.in_message_row = False
         return 0
@@ -1172,5 +1172,5 @@ class Tracker:
 
     def event_logs(self) -> Any:
         """The event logs that are written for merging with those of other readers."""
-        written = None if self.link_recorder is None else self.link_recorder.written
-        return [one for one in (self.message_log, written) if one is not None]
+        link_log = None if self.link_recorder is None else self.link_recorder.log
+        return [one for one in (self.message_log, link_log) if one is not None]

@@ -14,8 +14,16 @@ from amqpsniff.archive.message_logs import MessageLogFile
 from amqpsniff.archive.ordered_merge import WrittenLog, in_order
 from amqpsniff.session.codes import SERVER
 from amqpsniff.session.entities import Channel, ChannelSlot, Session
-from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, LOST, NAMED, NUMBERS, PUBLISH
-from amqpsniff.session.message_replay import COLUMNS, MessageReplay
+from amqpsniff.session.event_logs import (
+    CLOSED,
+    COUNTED,
+    DELIVER,
+    LOST,
+    MESSAGE_LOG_NUMBERS,
+    NAMED,
+    PUBLISH,
+)
+from amqpsniff.session.log_replay import MESSAGE_COLUMNS, MessageReplay
 from amqpsniff.session.recent_publishes import MAX_PUBLISHES
 from amqpsniff.session.rules.shared_state import of_messages
 
@@ -57,7 +65,7 @@ def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: i
         tasks.append(sorted(drawn))
     written = [_write(folder, f"{at}.parquet", keys) for at, keys in enumerate(tasks)]
     together = []
-    for table in in_order(written, folder.open, CAPTURES, NUMBERS):
+    for table in in_order(written, folder.open, CAPTURES, MESSAGE_LOG_NUMBERS):
         rows = [table[name].to_pylist() for name in ("ts_ns", "capture", "number")]
         together += zip(*rows, strict=True)
         assert table.num_rows <= 60 * len(tasks)
@@ -69,11 +77,11 @@ def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
         file.log.finish()
     assert file.written is None
     assert not list(tmp_path.iterdir())
-    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, NUMBERS))
+    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, MESSAGE_LOG_NUMBERS))
 
 
 def _feed(replay: MessageReplay, *rows: dict[str, int]) -> None:
-    columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in COLUMNS}
+    columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in MESSAGE_COLUMNS}
     replay.feed(columns, len(rows))
 
 

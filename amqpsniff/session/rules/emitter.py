@@ -26,7 +26,7 @@ from cython.cimports.amqpsniff.session.entities import (
     PendingMessage,
     Session,
 )
-from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.event_logs import MessageLog
 from cython.cimports.amqpsniff.session.method_flags import PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments, MethodFrame, Request
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes

@@ -1,9 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Replay of the message logs of several readers, judged as if one had read everything.
+"""Logs of several readers (`event_logs`), merged in time order, replayed as if one had read all.
 
-`MessageReplay` is fed the sightings of all readers in time order, and treats them as the tracker
-does when it reads everything: the same `RecentPublishes`, the same `RequeueHistory`, with the same
-bounds. It also keeps the counts of open channels, and of closed channels with findings.
+`LinkReplay` links the messages, `MessageReplay` judges those that repeat, wait or come again.
 """
 
 from __future__ import annotations
@@ -11,14 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.columns import Integers
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import CONNECTION_CLOSED, CONNECTION_OVER
 from cython.cimports.amqpsniff.session.entities import QueueTimes
-from cython.cimports.amqpsniff.session.recent_publishes import (
-    RecentPublishes,
-)
+from cython.cimports.amqpsniff.session.linker import Linker, LinkRecord
+from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.rules.occasions import WAITED_NS
 
-from amqpsniff.session import message_log
+from amqpsniff.session import event_logs
 from amqpsniff.session.rules.context import ordinal_of
 from amqpsniff.session.rules.queues import is_long
 from amqpsniff.session.rules.requeueing import RequeueHistory
@@ -27,22 +26,186 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-COLUMNS = ["task", "row", *message_log.NUMBERS]
+_TASK_SHIFT = cython.declare(cython.int, 40)
+"""Bits of the number of a connection or channel of a task, more than packets can open."""
+
+
+# links
+
+LINK_COLUMNS = ["task", *event_logs.LINK_LOG_NUMBERS]
+"""Columns that are fed: `task` is whose message it is."""
+
+FOUND = (
+    "task message published_packet_number published_connection_id published_ns delivery_number "
+    "link_confidence request_packet_number request_connection_id request_ns reply_late"
+).split()
+"""Columns of the result: connection ids as numbers, confidence as a code, null where unknown."""
+
+
+@cython.cclass
+class LinkReplay:
+    """Links the records of `feed`; `rows` links are in the columns of `FOUND` until the next."""
+
+    rows = cython.declare(cython.longlong, visibility="public")
+    columns = cython.declare(dict, visibility="public")
+
+    linker: Linker
+    one: LinkRecord
+    task: Integers
+    message: Integers
+    published_packet_number: Integers
+    published_connection_id: Integers
+    published_ns: Integers
+    delivery_number: Integers
+    link_confidence: Integers
+    request_packet_number: Integers
+    request_connection_id: Integers
+    request_ns: Integers
+    reply_late: Integers
+
+    def __init__(self) -> None:
+        self.linker = Linker(None)
+        self.one = LinkRecord()
+        self.columns = {}
+        self.rows = 0
+
+    @property
+    def hits(self) -> Any:
+        """Number of times that each limit was reached."""
+        return self.linker.hits
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def feed(self, columns: dict[Any, Any], count: cython.longlong) -> cython.int:
+        """Go over the next `count` messages: `columns` are buffers of `LINK_COLUMNS`."""
+        tasks: cython.longlong[::1] = columns["task"]
+        messages: cython.longlong[::1] = columns["message"]
+        flags: cython.longlong[::1] = columns["flags"]
+        connections: cython.longlong[::1] = columns["connection"]
+        channels: cython.longlong[::1] = columns["channel"]
+        numbers: cython.longlong[::1] = columns["packet_number"]
+        times: cython.longlong[::1] = columns["sent_ns"]
+        ids: cython.longlong[::1] = columns["connection_id"]
+        vhosts: cython.longlong[::1] = columns["vhost"]
+        lines: cython.longlong[::1] = columns["line"]
+        others: cython.longlong[::1] = columns["other"]
+        keys: cython.longlong[::1] = columns["routing_key"]
+        queues: cython.longlong[::1] = columns["queue"]
+        correlations: cython.longlong[::1] = columns["correlation"]
+        addresses: cython.longlong[::1] = columns["reply_to"]
+        deadlines: cython.longlong[::1] = columns["deadline"]
+        identities: cython.longlong[::1] = columns["identity"]
+        asks: cython.longlong[::1] = columns["asks"]
+        answers: cython.longlong[::1] = columns["answers"]
+        at: cython.longlong
+        connection: cython.longlong
+        one: LinkRecord = self.one
+        self._begin(count)
+        for at in range(count):
+            connection = connections[at]
+            if connection >= 0:
+                connection |= tasks[at] << _TASK_SHIFT
+            if flags[at] & (CONNECTION_CLOSED | CONNECTION_OVER):
+                self._close(connection, times[at], flags[at] & CONNECTION_OVER != 0)
+                continue
+            one.flags = flags[at]
+            one.connection = connection
+            one.channel = channels[at]
+            one.packet_number = numbers[at]
+            one.sent_ns = times[at]
+            one.connection_id = ids[at]
+            one.vhost = _unsigned(vhosts[at])
+            one.line = _unsigned(lines[at])
+            one.other = _unsigned(others[at])
+            one.routing_key = _unsigned(keys[at])
+            one.queue = _unsigned(queues[at])
+            one.correlation = _unsigned(correlations[at])
+            one.reply_to = _unsigned(addresses[at])
+            one.deadline = deadlines[at]
+            one.identity = _unsigned(identities[at])
+            one.asks = _unsigned(asks[at])
+            one.answers = _unsigned(answers[at])
+            self.linker.link(one)
+            if one.published or one.replies:
+                self._put(tasks[at], messages[at])
+        return 0
+
+    def _begin(self, count: cython.longlong) -> cython.int:
+        """Have room for as many links; they are null until they are written."""
+        self.rows = 0
+        self.columns = {name: Integers() for name in FOUND}
+        for column in self.columns.values():
+            column.reserve(count)
+        self.task, self.message = self.columns["task"], self.columns["message"]
+        self.published_packet_number = self.columns["published_packet_number"]
+        self.published_connection_id = self.columns["published_connection_id"]
+        self.published_ns = self.columns["published_ns"]
+        self.delivery_number = self.columns["delivery_number"]
+        self.link_confidence = self.columns["link_confidence"]
+        self.request_packet_number = self.columns["request_packet_number"]
+        self.request_connection_id = self.columns["request_connection_id"]
+        self.request_ns = self.columns["request_ns"]
+        self.reply_late = self.columns["reply_late"]
+        return 0
+
+    def _close(
+        self, connection: cython.longlong, close_ns: cython.longlong, over: cython.bint
+    ) -> cython.int:
+        """A connection was closed, or is over."""
+        time: Any = None if close_ns == NULL else close_ns
+        if over:
+            self.linker.requests.end(connection, time)
+        else:
+            self.linker.requests.close(connection, time)
+        return 0
+
+    def _put(self, task: cython.longlong, message: cython.longlong) -> cython.int:
+        """Write the links of the current message to the columns."""
+        row: cython.longlong = self.rows
+        one: LinkRecord = self.one
+        self.task.values[row] = task
+        self.message.values[row] = message
+        if one.published:
+            self.published_packet_number.values[row] = one.published_number
+            self.published_connection_id.values[row] = one.published_id
+            self.published_ns.values[row] = one.published_ns
+            self.link_confidence.values[row] = one.link_confidence
+            if one.delivery_number > 0:
+                self.delivery_number.values[row] = one.delivery_number
+        if one.replies:
+            self.request_packet_number.values[row] = one.request_number
+            self.request_connection_id.values[row] = one.request_id
+            self.request_ns.values[row] = one.request_ns
+            self.reply_late.values[row] = one.reply_late
+        self.rows += 1
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(1)
+def _unsigned(number: cython.longlong) -> cython.ulonglong:
+    """A hash that was written as a signed number."""
+    if cython.compiled:
+        return cython.cast(cython.ulonglong, number)
+    return number & 0xFFFFFFFFFFFFFFFF
+
+
+# messages that repeat, wait or come again
+
+MESSAGE_COLUMNS = ["task", "row", *event_logs.MESSAGE_LOG_NUMBERS]
 """Columns that are replayed: `task` is whose sighting it is, `row` its ordinal there."""
 
-_NAMED = cython.declare(cython.longlong, message_log.NAMED)
-_DELIVER = cython.declare(cython.longlong, message_log.DELIVER)
-_FORGET = cython.declare(cython.longlong, message_log.FORGET)
-_COUNTED = cython.declare(cython.longlong, message_log.COUNTED)
-_AGAIN_NAMED = cython.declare(cython.longlong, message_log.AGAIN_NAMED)
-_AGAIN = cython.declare(cython.longlong, message_log.AGAIN)
-_PUT_BACK = cython.declare(cython.longlong, message_log.PUT_BACK)
-_DISCARDED = cython.declare(cython.longlong, message_log.DISCARDED)
-_CLOSED = cython.declare(cython.longlong, message_log.CLOSED)
-_LOST = cython.declare(cython.longlong, message_log.LOST)
-_LOADED = cython.declare(cython.longlong, message_log.LOADED)
-# Channels and connections of a task, more than packets can open.
-_CHANNEL_BITS = cython.declare(cython.int, 40)
+_NAMED = cython.declare(cython.longlong, event_logs.NAMED)
+_DELIVER = cython.declare(cython.longlong, event_logs.DELIVER)
+_FORGET = cython.declare(cython.longlong, event_logs.FORGET)
+_COUNTED = cython.declare(cython.longlong, event_logs.COUNTED)
+_AGAIN_NAMED = cython.declare(cython.longlong, event_logs.AGAIN_NAMED)
+_AGAIN = cython.declare(cython.longlong, event_logs.AGAIN)
+_PUT_BACK = cython.declare(cython.longlong, event_logs.PUT_BACK)
+_DISCARDED = cython.declare(cython.longlong, event_logs.DISCARDED)
+_CLOSED = cython.declare(cython.longlong, event_logs.CLOSED)
+_LOST = cython.declare(cython.longlong, event_logs.LOST)
+_LOADED = cython.declare(cython.longlong, event_logs.LOADED)
 
 
 class First(NamedTuple):
@@ -98,7 +261,11 @@ class ReplayedChannel(QueueTimes):
 
 @cython.cclass
 class MessageReplay:
-    """Judges sightings; `seen` are the channels that may have findings."""
+    """Judges the sightings of all readers as the tracker does when it reads everything.
+
+    It has the same `RecentPublishes` and the same `RequeueHistory`, with the same bounds. `seen`
+    are the channels that may have findings.
+    """
 
     requeues = cython.declare(object, visibility="public")
     order = cython.declare(cython.longlong, visibility="public")
@@ -117,7 +284,7 @@ class MessageReplay:
 
     @cython.ccall
     def feed(self, columns: dict[Any, Any], count: cython.longlong) -> cython.int:
-        """Go over the next `count` sightings: `columns` are buffers of `COLUMNS`."""
+        """Go over the next `count` sightings: `columns` are buffers of `MESSAGE_COLUMNS`."""
         tasks: cython.longlong[::1] = columns["task"]
         rows: cython.longlong[::1] = columns["row"]
         kinds: cython.longlong[::1] = columns["kind"]
@@ -140,7 +307,7 @@ class MessageReplay:
                 named: cython.bint = kind == _NAMED
                 first = self.recent_publishes.publish(
                     marks[at], routes[at], named, numbers[at], times[at],
-                    (tasks[at] << _CHANNEL_BITS) | connections[at],
+                    (tasks[at] << _TASK_SHIFT) | connections[at],
                 )  # fmt: skip
                 if first >= 0:
                     seen = self._channel(tasks[at], channels[at])
@@ -170,7 +337,7 @@ class MessageReplay:
             elif kind == _LOADED:
                 self._channel(tasks[at], channels[at]).loaded = rows[at]
             elif kind == _LOST:
-                owner = (tasks[at] << _CHANNEL_BITS) | connections[at]
+                owner = (tasks[at] << _TASK_SHIFT) | connections[at]
                 self.recent_publishes.lose(owner, cython.cast(cython.int, marks[at]))
             else:
                 self._again(
@@ -182,7 +349,7 @@ class MessageReplay:
 
     @cython.cfunc
     def _channel(self, task: cython.longlong, channel: cython.longlong) -> ReplayedChannel:
-        key: cython.longlong = (task << _CHANNEL_BITS) | channel
+        key: cython.longlong = (task << _TASK_SHIFT) | channel
         seen: ReplayedChannel = self.seen.get(key)
         if seen is None:
             seen = self.seen[key] = ReplayedChannel(task, channel)
@@ -191,7 +358,7 @@ class MessageReplay:
     @cython.cfunc
     def _close(self, task: cython.longlong, channel: cython.longlong) -> cython.int:
         """End of a channel: forget it if it has no findings."""
-        key: cython.longlong = (task << _CHANNEL_BITS) | channel
+        key: cython.longlong = (task << _TASK_SHIFT) | channel
         seen: ReplayedChannel = self.seen.get(key)
         if seen is not None and not seen.telling:
             del self.seen[key]
