@@ -272,14 +272,14 @@ class MessageReplay:
     recent_publishes = cython.declare(RecentPublishes, visibility="public")
     seen = cython.declare(dict, visibility="public")
     outstanding = cython.declare(dict, visibility="public")
-    apart = cython.declare(dict, visibility="public")
+    subjects = cython.declare(dict, visibility="public")
 
     def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()
         self.requeues = RequeueHistory()
         self.seen = {}
         self.outstanding = {}
-        self.apart = {}
+        self.subjects = {}
         self.order = 0
 
     @cython.ccall
@@ -396,7 +396,7 @@ class MessageReplay:
         if times:
             seen: ReplayedChannel = self._channel(task, channel)
             seen.poisons += 1
-            known = self.apart.setdefault(key, {})
+            known = self.subjects.setdefault(key, {})
             subject: object = kind
             if kind == _AGAIN_NAMED:
                 subject = (kind, mark)

@@ -68,6 +68,7 @@ from cython.cimports.amqpsniff.session.method_frame import (
     frame_of,
 )
 from cython.cimports.amqpsniff.session.methods import (
+    ReplyMatcher,
     begin_channel,
     end_connection,
     has_closed,
@@ -79,7 +80,6 @@ from cython.cimports.amqpsniff.session.methods import (
     reopen_channel,
     resume_side,
 )
-from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
 from cython.cimports.amqpsniff.session.rules.emitter import Emitter
 from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
@@ -445,7 +445,7 @@ class Tracker:
             if kind == GET_OK:
                 self.reply_matcher.reply(session, slot, frames, row, method, side)
         elif not self.settles:
-            channel: Channel = self.carrier(session, slot, row, kind)
+            channel: Channel = self.channel_for(session, slot, row, kind)
             if kind == DELIVER or kind == GET_OK:
                 channel.last_tag = frames.delivery_tag.values[row]
             return self.consumer_for(session, slot, row, kind)
@@ -730,7 +730,7 @@ class Tracker:
         return channel.recent_consumer
 
     @cython.cfunc
-    def carrier(
+    def channel_for(
         self, session: Session, slot: ChannelSlot, row: cython.longlong, kind: cython.int
     ) -> Channel:
         """The channel of a method with content: a new one where tags begin again after a loss."""
@@ -751,7 +751,7 @@ class Tracker:
     ) -> Any:
         """A method with content; gives what its message's row needs: its entry, or its channel."""
         frames: FrameRows = self.frames
-        channel: Channel = self.carrier(session, slot, row, kind)
+        channel: Channel = self.channel_for(session, slot, row, kind)
         entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
         )
@@ -884,7 +884,7 @@ class Tracker:
             return 0
         if self.late_row == row:
             there = channel.publishes if side == 1 else channel.deliveries
-            last = self.answered_to(there, row, number, ts_ns)
+            last = self.last_answerable(there, row, number, ts_ns)
             if last is None or (tag > last and not multiple):
                 return 0
             if side == 0 and tag > last:
@@ -917,7 +917,7 @@ class Tracker:
             self.settler.confirm_in_part(channel, tag)
         return 0
 
-    def answered_to(self, there: Any, row: Any, number: Any, ts_ns: Any) -> Any:
+    def last_answerable(self, there: Any, row: Any, number: Any, ts_ns: Any) -> Any:
         """The highest number of the entries in `there` that a method in packet `number` can answer;
         -1 for all, None for no entry. A late method cannot answer entries sent after it.
 
