@@ -4,11 +4,11 @@ from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
+from amqpsniff.session.amqp10_links cimport Link
 from amqpsniff.session.both_sides cimport DoubledConnections
 from amqpsniff.session.entities cimport Channel, ChannelSlot, Consumer, PendingMessage, Session
 from amqpsniff.session.event_logs cimport EventLog, MessageLog
 from amqpsniff.session.link_recorder cimport LinkRecorder
-from amqpsniff.session.links cimport Link
 from amqpsniff.session.method_frame cimport HandshakeArguments, Request
 from amqpsniff.session.methods cimport ReplyMatcher
 from amqpsniff.session.rules.emitter cimport Emitter

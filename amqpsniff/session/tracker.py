@@ -107,8 +107,8 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
+    from amqpsniff.session.amqp10_links import Link
     from amqpsniff.session.event_logs import EventLog
-    from amqpsniff.session.links import Link
 
 _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)

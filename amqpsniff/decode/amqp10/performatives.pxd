@@ -23,7 +23,6 @@ cdef class Performative:
     cdef public signed char resume
     cdef public signed char role
     cdef public signed char drain
-    cdef public signed char echo
     cdef public signed char failed
     cdef public signed char undeliverable
     cdef public str condition

@@ -146,7 +146,6 @@ class Performative:
     resume: cython.schar
     role: cython.schar
     drain: cython.schar
-    echo: cython.schar
     failed: cython.schar
     undeliverable: cython.schar
     condition: str
@@ -341,7 +340,6 @@ class PerformativeDecoder:
             found.link_credit = self.number(reader, 6)
             found.available = self.number(reader, 7)
             found.drain = self.truth(reader, 8)
-            found.echo = self.truth(reader, 9)
         elif code == ATTACH:
             found.handle = self.number(reader, 1)
             found.role = self.truth(reader, 2)
