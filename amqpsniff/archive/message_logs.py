@@ -17,7 +17,7 @@ from amqpsniff.null import NULL
 from amqpsniff.session.event_logs import MESSAGE_LOG_NUMBERS, NAMES, PLACES, MessageLog
 from amqpsniff.session.log_replay import (
     MESSAGE_COLUMNS,
-    First,
+    FirstCase,
     MessageReplay,
     ReplayedChannel,
 )
@@ -134,7 +134,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def _poison_words(again: First, further: bool, texts: dict[str, Any]) -> str:
+def _poison_words(again: FirstCase, further: bool, texts: dict[str, Any]) -> str:
     tag = None if texts["route"] == NULL else texts["route"]
     words = poison_words(again.kind, again.known, tag, texts["queue"], texts["message_id"])
     return FURTHER * further + words
@@ -145,7 +145,7 @@ def _text(octets: bytes) -> str:
 
 
 def _worded(replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open) -> list[Finding]:
-    told = [one for seen in replay.seen.values() for one in _verdicts(seen)]
+    told = [one for seen in replay.channels.values() for one in _verdicts(seen)]
     told.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
     for _, seen, at, row, _, _ in told:

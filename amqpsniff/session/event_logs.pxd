@@ -49,7 +49,7 @@ cdef class LinkLog(EventLog):
     cdef public Integers identity
     cdef public Integers asks
     cdef public Integers answers
-    cdef int write(self, LinkRecord one) except? -1
+    cdef int write(self, LinkRecord record) except? -1
     cpdef object close(self, long long connection, object close_ns, bint over)
 
 cdef class MessageLog(EventLog):
@@ -81,8 +81,8 @@ cdef class MessageLog(EventLog):
     cpdef object end(self, Session session)
     cpdef object lose(self, Session session, int side)
     cpdef long long key(self, str text, bytes octets, unsigned long long mark) except? -1
-    cdef int _put(self, long long kind, Channel channel, MessageRows messages, long long row) except? -1
-    cdef int _text(self, object exchange, object routing_key, object queue, object message_id) except? -1
+    cdef int _log_message(self, long long kind, Channel channel, MessageRows messages, long long row) except? -1
+    cdef int _put_texts(self, object exchange, object routing_key, object queue, object message_id) except? -1
     cdef long long _code(self, object name) except? -2
-    cdef int _add(self, long long kind, Channel channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1
+    cdef int _log_on_channel(self, long long kind, Channel channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1
     cdef int _write(self, long long kind, long long connection, long long channel, long long mark, long long route, long long seen_ns, long long seen_number, object seen_in) except? -1

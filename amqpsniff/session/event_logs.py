@@ -183,37 +183,37 @@ class LinkLog(EventLog):
         EventLog.__init__(self, seed, give, LINK_LOG_NUMBERS)
         self.messages = 0
 
-    def write(self, one: LinkRecord) -> cython.int:
+    def write(self, record: LinkRecord) -> cython.int:
         """A message that can be linked."""
         row: cython.longlong = self.put_order()
         self.message.values[row] = self.messages
-        self.flags.values[row] = one.flags
-        self.connection.values[row] = one.connection
-        self.channel.values[row] = one.channel
-        self.packet_number.values[row] = one.packet_number
-        self.sent_ns.values[row] = one.sent_ns
-        self.connection_id.values[row] = one.connection_id
-        self.vhost.values[row] = _signed(one.vhost)
-        self.line.values[row] = _signed(one.line)
-        self.other.values[row] = _signed(one.other)
-        self.routing_key.values[row] = _signed(one.routing_key)
-        self.queue.values[row] = _signed(one.queue)
-        self.correlation.values[row] = _signed(one.correlation)
-        self.reply_to.values[row] = _signed(one.reply_to)
-        self.deadline.values[row] = one.deadline
-        self.identity.values[row] = _signed(one.identity)
-        self.asks.values[row] = _signed(one.asks)
-        self.answers.values[row] = _signed(one.answers)
+        self.flags.values[row] = record.flags
+        self.connection.values[row] = record.connection
+        self.channel.values[row] = record.channel
+        self.packet_number.values[row] = record.packet_number
+        self.sent_ns.values[row] = record.sent_ns
+        self.connection_id.values[row] = record.connection_id
+        self.vhost.values[row] = _signed(record.vhost)
+        self.line.values[row] = _signed(record.line)
+        self.other.values[row] = _signed(record.other)
+        self.routing_key.values[row] = _signed(record.routing_key)
+        self.queue.values[row] = _signed(record.queue)
+        self.correlation.values[row] = _signed(record.correlation)
+        self.reply_to.values[row] = _signed(record.reply_to)
+        self.deadline.values[row] = record.deadline
+        self.identity.values[row] = _signed(record.identity)
+        self.asks.values[row] = _signed(record.asks)
+        self.answers.values[row] = _signed(record.answers)
         return self.end_row()
 
     @cython.ccall
     def close(self, connection: cython.longlong, close_ns: Any, over: cython.bint) -> None:
         """A connection that asked for a reply was closed (None: it was not), or is over."""
-        one: LinkRecord = LinkRecord()
-        one.flags = CONNECTION_OVER if over else CONNECTION_CLOSED
-        one.connection = connection
-        one.sent_ns = NULL if close_ns is None else close_ns
-        self.write(one)
+        record: LinkRecord = LinkRecord()
+        record.flags = CONNECTION_OVER if over else CONNECTION_CLOSED
+        record.connection = connection
+        record.sent_ns = NULL if close_ns is None else close_ns
+        self.write(record)
 
 
 @cython.cfunc
@@ -307,16 +307,16 @@ class MessageLog(EventLog):
         if not named and not messages.correlation_id.has(row):
             return 0
         if named:
-            self._text(
+            self._put_texts(
                 words.exchange.text(messages.exchange.values[row]),
                 words.routing_key.text(messages.routing_key.values[row]),
                 None,
                 messages.message_id.bytes_of(row),
             )
         else:
-            self._text(None, None, None, None)
+            self._put_texts(None, None, None, None)
         named = named and channel.session.server_seen
-        self._put(_NAMED if named else _PUBLISH, channel, messages, row)
+        self._log_message(_NAMED if named else _PUBLISH, channel, messages, row)
         return 0
 
     def deliver(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:
@@ -324,8 +324,8 @@ class MessageLog(EventLog):
         if not messages.message_id.has(row) and not messages.correlation_id.has(row):
             return 0
         queue = messages.vocabularies.queue.text(messages.queue.values[row])
-        self._text(None, None, queue, None)
-        self._put(_DELIVER, channel, messages, row)
+        self._put_texts(None, None, queue, None)
+        self._log_message(_DELIVER, channel, messages, row)
         return 0
 
     @cython.ccall
@@ -342,8 +342,8 @@ class MessageLog(EventLog):
         message_id: Any,
     ) -> cython.int:
         """Anything else; `ts_ns` may be None, as texts may."""
-        self._text(None, None, queue, message_id)
-        self._add(kind, channel, mark, tag, NULL if ts_ns is None else ts_ns, number)
+        self._put_texts(None, None, queue, message_id)
+        self._log_on_channel(kind, channel, mark, tag, NULL if ts_ns is None else ts_ns, number)
         return 0
 
     @cython.ccall
@@ -357,13 +357,13 @@ class MessageLog(EventLog):
         """A connection is over."""
         if session.number in self.returning:
             self.returning.discard(session.number)
-            self._text(None, None, None, None)
+            self._put_texts(None, None, None, None)
             self._write(OVER, session.number, -1, 0, 0, NULL, 0, None)
 
     @cython.ccall
     def lose(self, session: Session, side: cython.int) -> None:
         """Frames of a side may be missing on a connection."""
-        self._text(None, None, None, None)
+        self._put_texts(None, None, None, None)
         self._write(LOST, session.number, -1, side, 0, NULL, 0, None)
 
     @cython.ccall
@@ -377,7 +377,7 @@ class MessageLog(EventLog):
         h = mixed(h, like.octets(octets))
         return cython.cast(cython.longlong, mixed(h, mark) >> 1)
 
-    def _put(
+    def _log_message(
         self, kind: cython.longlong, channel: Channel, messages: MessageRows, row: cython.longlong
     ) -> cython.int:
         words: Vocabularies = messages.vocabularies
@@ -389,7 +389,7 @@ class MessageLog(EventLog):
             like: Fingerprinter = self.fingerprinter
             h = mixed(like.word(words.exchange, exchange), like.word(words.routing_key, key))
             self.recent_route = cython.cast(cython.longlong, h >> 1)
-        self._add(
+        self._log_on_channel(
             kind,
             channel,
             messages.mark.values[row],
@@ -399,7 +399,9 @@ class MessageLog(EventLog):
         )
         return 0
 
-    def _text(self, exchange: Any, routing_key: Any, queue: Any, message_id: Any) -> cython.int:
+    def _put_texts(
+        self, exchange: Any, routing_key: Any, queue: Any, message_id: Any
+    ) -> cython.int:
         row: cython.longlong = self.rows
         self.exchange.values[row] = self._code(exchange)
         self.routing_key.values[row] = self._code(routing_key)
@@ -417,7 +419,7 @@ class MessageLog(EventLog):
             code = self.names[name] = len(self.names)
         return code
 
-    def _add(
+    def _log_on_channel(
         self,
         kind: cython.longlong,
         channel: Channel,

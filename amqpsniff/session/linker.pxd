@@ -49,17 +49,17 @@ cdef class PublishIndex:
     cdef public long long[::1] packet_numbers
     cdef public long long[::1] times
     cdef public long long[::1] connection_ids
-    cdef public long long[::1] places
+    cdef public long long[::1] ranks
     cdef public long long[::1] delivered
-    cdef public long long[::1] later
+    cdef public long long[::1] next_equal
     cdef public unsigned char[::1] identified
     cdef public unsigned char[::1] doubted
     cdef public long long[::1] first
     cdef public long long[::1] last
     cdef public long long[::1] reached
     cdef public int[::1] slots
-    cdef public list asks
-    cdef public list answers
+    cdef public list requests_made
+    cdef public list requests_answered
     cdef public list free_lines
     cdef public dict more_queues
     cdef public dict hits
@@ -129,16 +129,16 @@ cdef class Linker:
     cdef public PublishIndex identities
     cdef public RpcRequests requests
     cdef public list vhosts
-    cpdef int link(self, LinkRecord one) except? -1
+    cpdef int link(self, LinkRecord record) except? -1
     cdef int _note_vhost(self, unsigned long long vhost) except? -1
-    cdef int _publish(self, LinkRecord one) except? -1
-    cdef int _remember_publish(self, PublishIndex index, unsigned long long h, LinkRecord one, RpcRequest answer, RpcRequest asked) except? -1
-    cdef int _deliver(self, LinkRecord one) except? -1
+    cdef int _publish(self, LinkRecord record) except? -1
+    cdef int _remember_publish(self, PublishIndex index, unsigned long long h, LinkRecord record, RpcRequest answered, RpcRequest own_request) except? -1
+    cdef int _deliver(self, LinkRecord record) except? -1
     cdef long long _find_line(self, PublishIndex index, unsigned long long h, unsigned long long vhost) except? -2
-    cdef int _write_publish(self, LinkRecord one, PublishIndex lines, long long at, bint again, bint died) except? -1
-    cdef RpcRequest _remember_request(self, LinkRecord one)
+    cdef int _write_publish(self, LinkRecord record, PublishIndex lines, long long at, bint again, bint died) except? -1
+    cdef RpcRequest _remember_request(self, LinkRecord record)
     cdef RpcRequest _find_request(self, unsigned long long h, unsigned long long vhost, bint delivered)
-    cdef RpcRequest _request_answered(self, LinkRecord one)
-    cdef int _link_reply(self, LinkRecord one, PublishIndex index, long long publish) except? -1
-    cdef RpcRequest _request_of_unseen(self, LinkRecord one)
-    cdef int _write_request(self, LinkRecord one, RpcRequest request) except? -1
+    cdef RpcRequest _request_answered(self, LinkRecord record)
+    cdef int _link_reply(self, LinkRecord record, PublishIndex index, long long publish) except? -1
+    cdef RpcRequest _request_of_unseen(self, LinkRecord record)
+    cdef int _write_request(self, LinkRecord record, RpcRequest request) except? -1

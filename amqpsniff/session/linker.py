@@ -157,16 +157,16 @@ class LinkRecord:
 
 
 _REDELIVERED = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
-_NONE = cython.declare(cython.longlong, -1)
+_NO_PUBLISH = cython.declare(cython.longlong, -1)
 _FIRST_SIZE = 256
 
 _PUBLISHES = {
-    "keys": "Q", "packet_numbers": "q", "times": "q", "connection_ids": "q", "places": "q",
-    "delivered": "q", "later": "q", "identified": "B", "doubted": "B",
+    "keys": "Q", "packet_numbers": "q", "times": "q", "connection_ids": "q", "ranks": "q",
+    "delivered": "q", "next_equal": "q", "identified": "B", "doubted": "B",
 }  # fmt: skip
-"""Columns of publishes: the hash of what they are, `places` in their lines, how often they were
-`delivered`, the number of the next alike (`later`), whether they have a message id, and whether a
-queue may have handed on the one before or after instead (`doubted`)."""
+"""Columns of publishes: the hash of what they are, `ranks` in their lines, how often they were
+`delivered`, the number of the next equal one, whether they have a message id, and whether a queue
+may have handed on the one before or after instead (`doubted`)."""
 
 _LINES = {"first": "q", "last": "q", "reached": "q", "queues": "Q"}
 """Columns of lines: numbers of publishes, `reached` by the first of its `queues`."""
@@ -208,17 +208,17 @@ class PublishIndex:
     packet_numbers: cython.longlong[::1]
     times: cython.longlong[::1]
     connection_ids: cython.longlong[::1]
-    places: cython.longlong[::1]
+    ranks: cython.longlong[::1]
     delivered: cython.longlong[::1]
-    later: cython.longlong[::1]
+    next_equal: cython.longlong[::1]
     identified: cython.uchar[::1]
     doubted: cython.uchar[::1]
     first: cython.longlong[::1]
     last: cython.longlong[::1]
     reached: cython.longlong[::1]
     slots: cython.int[::1]
-    asks: list[Any]
-    answers: list[Any]
+    requests_made: list[Any]
+    requests_answered: list[Any]
     free_lines: list[Any]
     more_queues: dict[Any, Any]
     hits: dict[Any, Any]
@@ -232,8 +232,8 @@ class PublishIndex:
             setattr(self, name, _column(code, self.size))
         for name, code in _LINES.items():
             setattr(self, name, _column(code, self.size))
-        self.asks = [None] * self.size
-        self.answers = [None] * self.size
+        self.requests_made = [None] * self.size
+        self.requests_answered = [None] * self.size
         self.slots = memoryview(bytearray(b"\xff") * (8 * self.size)).cast("i")
         self.free_lines = []
         self.used = 0
@@ -266,7 +266,8 @@ class PublishIndex:
     ) -> cython.longlong:
         """Append a publish to its line, and return it; forget those too old or too many.
 
-        `asks` has its own request, and `answers` the request that it answers, at its index.
+        Its index has the request that it makes in `requests_made`, and the one that it answers in
+        `requests_answered`.
         """
         while self.oldest < self.next_id and self._is_old(ts_ns):
             self._forget()
@@ -287,14 +288,14 @@ class PublishIndex:
         self.identified[at] = identified
         self.delivered[at] = 0
         self.doubted[at] = False
-        self.later[at] = _NONE
+        self.next_equal[at] = _NO_PUBLISH
         if line < 0:
-            self.places[at] = 0
+            self.ranks[at] = 0
             self.slots[slot] = self._new_line(publish)
         else:
             last: cython.longlong = self.at(self.last[line])
-            self.places[at] = self.places[last] + 1
-            self.later[last] = publish
+            self.ranks[at] = self.ranks[last] + 1
+            self.next_equal[last] = publish
             self.last[line] = publish
         return publish
 
@@ -308,15 +309,15 @@ class PublishIndex:
         at: cython.longlong = self.at(self.oldest)
         slot: cython.longlong = self._slot(self.keys[at])
         line: cython.longlong = self.slots[slot]
-        if self.later[at] == _NONE:
+        if self.next_equal[at] == _NO_PUBLISH:
             if self.more_queues:
                 self.positions -= len(self.more_queues.pop(line, ()))
             self._free_slot(slot)
             self.free_lines.append(line)
         else:
-            self.first[line] = self.later[at]
-        self.asks[at] = None
-        self.answers[at] = None
+            self.first[line] = self.next_equal[at]
+        self.requests_made[at] = None
+        self.requests_answered[at] = None
         self.oldest += 1
         return 0
 
@@ -327,7 +328,7 @@ class PublishIndex:
             column = _column(code, size)
             self._copy(getattr(self, name), column, size)
             setattr(self, name, column)
-        for name in ("asks", "answers"):
+        for name in ("requests_made", "requests_answered"):
             requests: list[Any] = [None] * size
             self._copy(getattr(self, name), requests, size)
             setattr(self, name, requests)
@@ -396,7 +397,7 @@ class PublishIndex:
             self.used += 1
         self.first[line] = publish
         self.last[line] = publish
-        self.reached[line] = _NONE
+        self.reached[line] = _NO_PUBLISH
         self.queues[line] = 0
         return line
 
@@ -411,24 +412,24 @@ class PublishIndex:
         first: cython.longlong = self.first[line]
         last: cython.longlong = self.last[line]
         reached: cython.longlong = self._position(line, queue)
-        begin: cython.longlong = self.places[self.at(first)]
+        begin: cython.longlong = self.ranks[self.at(first)]
         before: cython.longlong = 0
         if reached >= first:
-            before = self.places[self.at(reached)] - begin + 1
-        undelivered: cython.longlong = self.places[self.at(last)] - begin + 1 - before
+            before = self.ranks[self.at(reached)] - begin + 1
+        undelivered: cython.longlong = self.ranks[self.at(last)] - begin + 1 - before
         self.is_first_hop = False
         if again and before:
             self.candidates = before
             return first if before == 1 else self._match_redelivery(line, queue, reached)
         if undelivered == 0:
             self.candidates = 1
-            return last if last == first and self.identified[self.at(last)] else _NONE
-        chosen: cython.longlong = self.later[self.at(reached)] if before else first
+            return last if last == first and self.identified[self.at(last)] else _NO_PUBLISH
+        chosen: cython.longlong = self.next_equal[self.at(reached)] if before else first
         self.candidates = undelivered
         self.is_first_hop = True
         if undelivered > 1:
             self.doubted[self.at(chosen)] = True
-            self.doubted[self.at(self.later[self.at(chosen)])] = True
+            self.doubted[self.at(self.next_equal[self.at(chosen)])] = True
         self._set_position(line, queue, chosen)
         return chosen
 
@@ -441,7 +442,7 @@ class PublishIndex:
         last: cython.longlong = self._position(line, key)
         chosen: cython.longlong = self.first[line]
         if chosen <= last < reached:
-            chosen = self.later[self.at(last)]
+            chosen = self.next_equal[self.at(last)]
         self._set_position(line, key, chosen)
         return chosen
 
@@ -451,15 +452,15 @@ class PublishIndex:
         if self.queues[line] == queue:
             return self.reached[line]
         if not self.more_queues:
-            return _NONE
+            return _NO_PUBLISH
         positions = self.more_queues.get(line)
-        return _NONE if positions is None else positions.get(queue, _NONE)
+        return _NO_PUBLISH if positions is None else positions.get(queue, _NO_PUBLISH)
 
     def _set_position(
         self, line: cython.longlong, queue: cython.ulonglong, publish: cython.longlong
     ) -> cython.int:
         """Note how far a queue is."""
-        if self.queues[line] == queue or self.reached[line] == _NONE:
+        if self.queues[line] == queue or self.reached[line] == _NO_PUBLISH:
             self.queues[line] = queue
             self.reached[line] = publish
             return 0
@@ -755,14 +756,14 @@ class Linker:
 
     @cython.ccall
     @cython.exceptval(-1)
-    def link(self, one: LinkRecord) -> cython.int:
+    def link(self, record: LinkRecord) -> cython.int:
         """Link the next message with its publish and its request."""
-        one.clear()
-        if not self.any_vhost or one.vhost != self.last_vhost:
-            self._note_vhost(one.vhost)
-        if one.flags & IS_PUBLISH:
-            return self._publish(one)
-        return self._deliver(one)
+        record.clear()
+        if not self.any_vhost or record.vhost != self.last_vhost:
+            self._note_vhost(record.vhost)
+        if record.flags & IS_PUBLISH:
+            return self._publish(record)
+        return self._deliver(record)
 
     def _note_vhost(self, vhost: cython.ulonglong) -> cython.int:
         """A message of another virtual host than the last one's."""
@@ -775,69 +776,69 @@ class Linker:
 
     # publishes
 
-    def _publish(self, one: LinkRecord) -> cython.int:
+    def _publish(self, record: LinkRecord) -> cython.int:
         """Remember a publish; it may be a request, or a reply."""
-        answer: RpcRequest = self._request_answered(one) if self.requests.waiting else None
-        asked: RpcRequest = (
-            self._remember_request(one) if one.flags & IS_REQUEST or one.asks else None
+        answered: RpcRequest = self._request_answered(record) if self.requests.waiting else None
+        own_request: RpcRequest = (
+            self._remember_request(record) if record.flags & IS_REQUEST or record.asks else None
         )
-        if one.line:
-            self._remember_publish(self.lines, one.line, one, answer, asked)
-        if one.identity:
-            self._remember_publish(self.identities, one.identity, one, answer, asked)
-            if not one.line and one.flags & HAS_MESSAGE_ID:
-                self._remember_publish(self.identities, one.other, one, answer, asked)
+        if record.line:
+            self._remember_publish(self.lines, record.line, record, answered, own_request)
+        if record.identity:
+            self._remember_publish(self.identities, record.identity, record, answered, own_request)
+            if not record.line and record.flags & HAS_MESSAGE_ID:
+                self._remember_publish(self.identities, record.other, record, answered, own_request)
         return 0
 
     def _remember_publish(
         self,
         index: PublishIndex,
         h: cython.ulonglong,
-        one: LinkRecord,
-        answer: RpcRequest,
-        asked: RpcRequest,
+        record: LinkRecord,
+        answered: RpcRequest,
+        own_request: RpcRequest,
     ) -> cython.int:
         """Put a publish in an index, under a hash and its virtual host."""
         at: cython.longlong = index.at(
             index.remember(
-                mixed(h, one.vhost),
-                one.packet_number,
-                one.sent_ns,
-                one.connection_id,
-                one.flags & HAS_MESSAGE_ID != 0,
+                mixed(h, record.vhost),
+                record.packet_number,
+                record.sent_ns,
+                record.connection_id,
+                record.flags & HAS_MESSAGE_ID != 0,
             )
         )
-        if answer is not None:
-            index.answers[at] = answer
-        if asked is not None:
-            index.asks[at] = asked
+        if answered is not None:
+            index.requests_answered[at] = answered
+        if own_request is not None:
+            index.requests_made[at] = own_request
         return 0
 
     # deliveries
 
-    def _deliver(self, one: LinkRecord) -> cython.int:
+    def _deliver(self, record: LinkRecord) -> cython.int:
         """Find the publish of a delivery, and the request that it brings the reply to."""
-        died: cython.bint = one.flags & DEAD_LETTERED != 0
-        again: cython.bint = one.flags & IS_REDELIVERED != 0
+        died: cython.bint = record.flags & DEAD_LETTERED != 0
+        again: cython.bint = record.flags & IS_REDELIVERED != 0
         index: PublishIndex = self.lines
         line: cython.longlong = -1
-        if one.line:
-            line = self._find_line(index, one.line, one.vhost)
+        if record.line:
+            line = self._find_line(index, record.line, record.vhost)
         if line < 0 and died:
-            line = self._find_line(index, one.other, one.vhost)
-        if line < 0 and one.identity:
+            line = self._find_line(index, record.other, record.vhost)
+        if line < 0 and record.identity:
             index = self.identities
-            line = self._find_line(index, one.identity, one.vhost)
+            line = self._find_line(index, record.identity, record.vhost)
         publish: cython.longlong = -1
         if line >= 0:
-            queue: cython.ulonglong = one.queue
-            if one.flags & OWN_QUEUE:
-                queue = mixed(mixed(queue, one.connection & _MASK64), one.channel & _MASK64)
+            queue: cython.ulonglong = record.queue
+            if record.flags & OWN_QUEUE:
+                queue = mixed(mixed(queue, record.connection & _MASK64), record.channel & _MASK64)
             publish = index.match(line, queue, again or died)
             if publish >= 0:
-                self._write_publish(one, index, index.at(publish), again, died)
+                self._write_publish(record, index, index.at(publish), again, died)
         if self.requests.waiting:
-            self._link_reply(one, index, publish)
+            self._link_reply(record, index, publish)
         return 0
 
     @cython.exceptval(-2)
@@ -860,46 +861,48 @@ class Linker:
 
     def _write_publish(
         self,
-        one: LinkRecord,
+        record: LinkRecord,
         lines: PublishIndex,
         at: cython.longlong,
         again: cython.bint,
         died: cython.bint,
     ) -> cython.int:
         """Write the publish of a delivery into its record; `at` is the publish's index."""
-        one.published = True
-        one.published_number = lines.packet_numbers[at]
-        one.published_id = lines.connection_ids[at]
-        one.published_ns = elapsed(lines.times[at], one.sent_ns)
-        one.link_confidence = _AMBIGUOUS
+        record.published = True
+        record.published_number = lines.packet_numbers[at]
+        record.published_id = lines.connection_ids[at]
+        record.published_ns = elapsed(lines.times[at], record.sent_ns)
+        record.link_confidence = _AMBIGUOUS
         if lines.candidates == 1 and not lines.doubted[at]:
-            one.link_confidence = _EXACT if lines.identified[at] else _LIKELY
+            record.link_confidence = _EXACT if lines.identified[at] else _LIKELY
         if not again and (lines.is_first_hop or not died):
             lines.delivered[at] += 1
-            one.delivery_number = lines.delivered[at]
+            record.delivery_number = lines.delivered[at]
         return 0
 
     # requests and replies
 
     @cython.cfunc
-    def _remember_request(self, one: LinkRecord) -> RpcRequest:
+    def _remember_request(self, record: LinkRecord) -> RpcRequest:
         """Remember a request."""
         request: RpcRequest = RpcRequest(
-            None if one.connection < 0 else self.requests.requester(one.connection, one.session),
-            one.packet_number,
-            one.sent_ns,
-            one.connection_id,
-            one.deadline,
+            None
+            if record.connection < 0
+            else self.requests.requester(record.connection, record.session),
+            record.packet_number,
+            record.sent_ns,
+            record.connection_id,
+            record.deadline,
         )
-        h: cython.ulonglong = one.reply_to
-        if one.flags & DIRECT_REPLY:
-            h = _on_channel(one)
-        by_pack: cython.ulonglong = mixed(mixed(_BY_PACK, one.asks), one.vhost)
-        if not one.flags & IS_REQUEST:
+        h: cython.ulonglong = record.reply_to
+        if record.flags & DIRECT_REPLY:
+            h = _on_channel(record)
+        by_pack: cython.ulonglong = mixed(mixed(_BY_PACK, record.asks), record.vhost)
+        if not record.flags & IS_REQUEST:
             self.requests.add(request, by_pack)
             return request
-        self.requests.add(request, mixed(mixed(h, one.correlation), one.vhost))
-        if one.asks:
+        self.requests.add(request, mixed(mixed(h, record.correlation), record.vhost))
+        if record.asks:
             self.requests.wait(request, by_pack)
         return request
 
@@ -926,65 +929,69 @@ class Linker:
         return None
 
     @cython.cfunc
-    def _request_answered(self, one: LinkRecord) -> RpcRequest:
+    def _request_answered(self, record: LinkRecord) -> RpcRequest:
         """The request that a publish answers, or None."""
         request: RpcRequest = None
-        if one.answers:
-            request = self._find_request(mixed(_BY_PACK, one.answers), one.vhost, False)
-        if request is None and one.flags & HAS_ROUTING_KEY:
-            request = self._find_request(mixed(one.routing_key, one.correlation), one.vhost, False)
-        if request is None and one.flags & HAS_ADDRESS:
-            request = self._find_request(mixed(one.other, one.correlation), one.vhost, False)
+        vhost: cython.ulonglong = record.vhost
+        address: cython.ulonglong
+        if record.answers:
+            request = self._find_request(mixed(_BY_PACK, record.answers), vhost, False)
+        if request is None and record.flags & HAS_ROUTING_KEY:
+            address = mixed(record.routing_key, record.correlation)
+            request = self._find_request(address, vhost, False)
+        if request is None and record.flags & HAS_ADDRESS:
+            address = mixed(record.other, record.correlation)
+            request = self._find_request(address, vhost, False)
         if request is not None:
             request.replied = True
-            self._write_request(one, request)
+            self._write_request(record, request)
         return request
 
     def _link_reply(
-        self, one: LinkRecord, index: PublishIndex, publish: cython.longlong
+        self, record: LinkRecord, index: PublishIndex, publish: cython.longlong
     ) -> cython.int:
         """Write the request that a delivery answers, and keep the reply address of a request."""
         request: RpcRequest = None
-        asked: RpcRequest = None
+        own_request: RpcRequest = None
         if publish >= 0:
-            asked = index.asks[index.at(publish)]
-            request = index.answers[index.at(publish)]
-            if asked is not None and one.flags & DIRECT_REPLY:
-                key: cython.ulonglong = mixed(one.reply_to, one.correlation)
-                self.requests.wait(asked, mixed(key, one.vhost))
-        if request is None and asked is None:
-            request = self._request_of_unseen(one)
+            own_request = index.requests_made[index.at(publish)]
+            request = index.requests_answered[index.at(publish)]
+            if own_request is not None and record.flags & DIRECT_REPLY:
+                key: cython.ulonglong = mixed(record.reply_to, record.correlation)
+                self.requests.wait(own_request, mixed(key, record.vhost))
+        if request is None and own_request is None:
+            request = self._request_of_unseen(record)
         if request is None or request.forgotten:
             return 0
         request.replied = True
         request.delivered = True
-        return self._write_request(one, request)
+        return self._write_request(record, request)
 
     @cython.cfunc
-    def _request_of_unseen(self, one: LinkRecord) -> RpcRequest:
+    def _request_of_unseen(self, record: LinkRecord) -> RpcRequest:
         """The request that a delivery answers whose publish was not captured."""
         request: RpcRequest = None
-        if one.answers:
-            request = self._find_request(mixed(_BY_PACK, one.answers), one.vhost, True)
-        if request is not None or not one.flags & HAS_ROUTING_KEY:
+        if record.answers:
+            request = self._find_request(mixed(_BY_PACK, record.answers), record.vhost, True)
+        if request is not None or not record.flags & HAS_ROUTING_KEY:
             return request
-        h: cython.ulonglong = one.routing_key
-        if one.flags & DIRECT_ROUTING_KEY:
-            h = _on_channel(one)
-        return self._find_request(mixed(h, one.correlation), one.vhost, True)
+        h: cython.ulonglong = record.routing_key
+        if record.flags & DIRECT_ROUTING_KEY:
+            h = _on_channel(record)
+        return self._find_request(mixed(h, record.correlation), record.vhost, True)
 
-    def _write_request(self, one: LinkRecord, request: RpcRequest) -> cython.int:
+    def _write_request(self, record: LinkRecord, request: RpcRequest) -> cython.int:
         """Write the request that a message answers into its record."""
-        one.replies = True
-        one.request_number = request.packet_number
-        one.request_id = request.connection_id
-        one.request_ns = elapsed(request.ts_ns, one.sent_ns)
-        one.reply_late = self.requests.is_late(request, one.sent_ns)
+        record.replies = True
+        record.request_number = request.packet_number
+        record.request_id = request.connection_id
+        record.request_ns = elapsed(request.ts_ns, record.sent_ns)
+        record.reply_late = self.requests.is_late(request, record.sent_ns)
         return 0
 
 
 @cython.cfunc
 @cython.exceptval(1)
-def _on_channel(one: LinkRecord) -> cython.ulonglong:
+def _on_channel(record: LinkRecord) -> cython.ulonglong:
     """The hash that stands for direct replies to a message's channel."""
-    return mixed(mixed(_REPLY, one.connection & _MASK64), one.channel & _MASK64)
+    return mixed(mixed(_REPLY, record.connection & _MASK64), record.channel & _MASK64)

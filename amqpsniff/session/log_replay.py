@@ -50,7 +50,7 @@ class LinkReplay:
     columns = cython.declare(dict, visibility="public")
 
     linker: Linker
-    one: LinkRecord
+    record: LinkRecord
     task: Integers
     message: Integers
     published_packet_number: Integers
@@ -65,7 +65,7 @@ class LinkReplay:
 
     def __init__(self) -> None:
         self.linker = Linker(None)
-        self.one = LinkRecord()
+        self.record = LinkRecord()
         self.columns = {}
         self.rows = 0
 
@@ -99,7 +99,7 @@ class LinkReplay:
         answers: cython.longlong[::1] = columns["answers"]
         at: cython.longlong
         connection: cython.longlong
-        one: LinkRecord = self.one
+        record: LinkRecord = self.record
         self._begin(count)
         for at in range(count):
             connection = connections[at]
@@ -108,25 +108,25 @@ class LinkReplay:
             if flags[at] & (CONNECTION_CLOSED | CONNECTION_OVER):
                 self._close(connection, times[at], flags[at] & CONNECTION_OVER != 0)
                 continue
-            one.flags = flags[at]
-            one.connection = connection
-            one.channel = channels[at]
-            one.packet_number = numbers[at]
-            one.sent_ns = times[at]
-            one.connection_id = ids[at]
-            one.vhost = _unsigned(vhosts[at])
-            one.line = _unsigned(lines[at])
-            one.other = _unsigned(others[at])
-            one.routing_key = _unsigned(keys[at])
-            one.queue = _unsigned(queues[at])
-            one.correlation = _unsigned(correlations[at])
-            one.reply_to = _unsigned(addresses[at])
-            one.deadline = deadlines[at]
-            one.identity = _unsigned(identities[at])
-            one.asks = _unsigned(asks[at])
-            one.answers = _unsigned(answers[at])
-            self.linker.link(one)
-            if one.published or one.replies:
+            record.flags = flags[at]
+            record.connection = connection
+            record.channel = channels[at]
+            record.packet_number = numbers[at]
+            record.sent_ns = times[at]
+            record.connection_id = ids[at]
+            record.vhost = _unsigned(vhosts[at])
+            record.line = _unsigned(lines[at])
+            record.other = _unsigned(others[at])
+            record.routing_key = _unsigned(keys[at])
+            record.queue = _unsigned(queues[at])
+            record.correlation = _unsigned(correlations[at])
+            record.reply_to = _unsigned(addresses[at])
+            record.deadline = deadlines[at]
+            record.identity = _unsigned(identities[at])
+            record.asks = _unsigned(asks[at])
+            record.answers = _unsigned(answers[at])
+            self.linker.link(record)
+            if record.published or record.replies:
                 self._put(tasks[at], messages[at])
         return 0
 
@@ -162,21 +162,21 @@ class LinkReplay:
     def _put(self, task: cython.longlong, message: cython.longlong) -> cython.int:
         """Write the links of the current message to the columns."""
         row: cython.longlong = self.rows
-        one: LinkRecord = self.one
+        record: LinkRecord = self.record
         self.task.values[row] = task
         self.message.values[row] = message
-        if one.published:
-            self.published_packet_number.values[row] = one.published_number
-            self.published_connection_id.values[row] = one.published_id
-            self.published_ns.values[row] = one.published_ns
-            self.link_confidence.values[row] = one.link_confidence
-            if one.delivery_number > 0:
-                self.delivery_number.values[row] = one.delivery_number
-        if one.replies:
-            self.request_packet_number.values[row] = one.request_number
-            self.request_connection_id.values[row] = one.request_id
-            self.request_ns.values[row] = one.request_ns
-            self.reply_late.values[row] = one.reply_late
+        if record.published:
+            self.published_packet_number.values[row] = record.published_number
+            self.published_connection_id.values[row] = record.published_id
+            self.published_ns.values[row] = record.published_ns
+            self.link_confidence.values[row] = record.link_confidence
+            if record.delivery_number > 0:
+                self.delivery_number.values[row] = record.delivery_number
+        if record.replies:
+            self.request_packet_number.values[row] = record.request_number
+            self.request_connection_id.values[row] = record.request_id
+            self.request_ns.values[row] = record.request_ns
+            self.reply_late.values[row] = record.reply_late
         self.rows += 1
         return 0
 
@@ -208,7 +208,7 @@ _LOST = cython.declare(cython.longlong, event_logs.LOST)
 _LOADED = cython.declare(cython.longlong, event_logs.LOADED)
 
 
-class First(NamedTuple):
+class FirstCase(NamedTuple):
     """The first case of a finding about a channel, and the number of cases.
 
     `order`: its place among all cases; `row`: its sighting; `known`: the packet of the first
@@ -225,10 +225,10 @@ class First(NamedTuple):
 
 @cython.cclass
 class ReplayedChannel(QueueTimes):
-    """A channel: `repeated` is a `First`, or None; other fields are as in `Channel`.
+    """A channel: `repeated` is a `FirstCase`, or None; other fields are as in `Channel`.
 
-    `poisoned` has by the ordinal of a subject (`ordinal_of`) the `First`, the number of cases, and
-    the packet of the last. `loaded`: the sighting with the load of its consumer, -1 for none;
+    `poisoned` has by the ordinal of a subject (`ordinal_of`) the `FirstCase`, the number of cases,
+    and the packet of the last. `loaded`: the sighting with the load of its consumer, -1 for none;
     `fresh_row` and `long_row`: sightings of the deliveries in `fresh_number` and `long_number`.
     """
 
@@ -254,7 +254,7 @@ class ReplayedChannel(QueueTimes):
         self.loaded = self.fresh_row = self.long_row = -1
 
     @property
-    def telling(self) -> Any:
+    def has_findings(self) -> Any:
         """True if there is something to report about the channel."""
         return self.repeats > 0 or self.poisons > 0 or is_long(self)
 
@@ -263,21 +263,21 @@ class ReplayedChannel(QueueTimes):
 class MessageReplay:
     """Judges the sightings of all readers as the tracker does when it reads everything.
 
-    It has the same `RecentPublishes` and the same `RequeueHistory`, with the same bounds. `seen`
-    are the channels that may have findings.
+    It has the same `RecentPublishes` and the same `RequeueHistory`, with the same bounds.
+    `channels` are those that may have findings.
     """
 
     requeues = cython.declare(object, visibility="public")
     order = cython.declare(cython.longlong, visibility="public")
     recent_publishes = cython.declare(RecentPublishes, visibility="public")
-    seen = cython.declare(dict, visibility="public")
+    channels = cython.declare(dict, visibility="public")
     outstanding = cython.declare(dict, visibility="public")
     subjects = cython.declare(dict, visibility="public")
 
     def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()
         self.requeues = RequeueHistory()
-        self.seen = {}
+        self.channels = {}
         self.outstanding = {}
         self.subjects = {}
         self.order = 0
@@ -315,7 +315,7 @@ class MessageReplay:
                     seen.last_repeat = numbers[at]
                     if seen.repeated is None:
                         place = (rows[at], numbers[at], times[at], _NAMED, first)
-                        seen.repeated = First(self._now(), *place)
+                        seen.repeated = FirstCase(self._now(), *place)
             elif kind == _DELIVER:
                 slot = self.recent_publishes.place_of(marks[at], routes[at])
                 if slot >= 0 and times[at] != NULL:
@@ -350,18 +350,18 @@ class MessageReplay:
     @cython.cfunc
     def _channel(self, task: cython.longlong, channel: cython.longlong) -> ReplayedChannel:
         key: cython.longlong = (task << _TASK_SHIFT) | channel
-        seen: ReplayedChannel = self.seen.get(key)
+        seen: ReplayedChannel = self.channels.get(key)
         if seen is None:
-            seen = self.seen[key] = ReplayedChannel(task, channel)
+            seen = self.channels[key] = ReplayedChannel(task, channel)
         return seen
 
     @cython.cfunc
     def _close(self, task: cython.longlong, channel: cython.longlong) -> cython.int:
         """End of a channel: forget it if it has no findings."""
         key: cython.longlong = (task << _TASK_SHIFT) | channel
-        seen: ReplayedChannel = self.seen.get(key)
-        if seen is not None and not seen.telling:
-            del self.seen[key]
+        seen: ReplayedChannel = self.channels.get(key)
+        if seen is not None and not seen.has_findings:
+            del self.channels[key]
         return 0
 
     @cython.cfunc
@@ -405,7 +405,7 @@ class MessageReplay:
                 first, count, last = seen.poisoned[ordinal]
                 seen.poisoned[ordinal] = first, count + 1, max(last, number)
             else:
-                first = First(self._now(), row, number, ts_ns, kind, times)
+                first = FirstCase(self._now(), row, number, ts_ns, kind, times)
                 seen.poisoned[ordinal] = first, 1, number
         return 0
 

@@ -91,7 +91,7 @@ def test_publishes_that_are_forgotten_are_counted() -> None:
         numbers = range(publishes)
         _feed(replay, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
         _feed(replay, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
-        return len(replay.seen), of_messages(replay.recent_publishes, replay.requeues)
+        return len(replay.channels), of_messages(replay.recent_publishes, replay.requeues)
 
     assert told(MAX_PUBLISHES) == (1, {})
     assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})
@@ -107,9 +107,9 @@ def test_what_a_broker_said_of_a_publish_may_be_missing(
     again = {**first, "connection": 9, "channel": 2, "seen_number": 2}
     lost = {"kind": LOST, "task": task, "connection": connection, "mark": SERVER}
     _feed(replay, first, lost, again)
-    assert sum(one.repeats for one in replay.seen.values()) == repeats
+    assert sum(one.repeats for one in replay.channels.values()) == repeats
     _feed(replay, {**again, "seen_number": 3})
-    assert sum(one.repeats for one in replay.seen.values()) == repeats + 1
+    assert sum(one.repeats for one in replay.channels.values()) == repeats + 1
 
 
 def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:
@@ -120,6 +120,6 @@ def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> Non
             {"kind": PUBLISH, "channel": 8, "mark": channel},
             {"kind": DELIVER, "channel": channel, "mark": channel, "seen_ns": seconds * SECOND},
         )
-    assert [one.channel for one in replay.seen.values()] == [0, 1]
+    assert [one.channel for one in replay.channels.values()] == [0, 1]
     _feed(replay, *({"kind": CLOSED, "channel": channel} for channel in (0, 1, 8)))
-    assert [one.channel for one in replay.seen.values()] == [1]
+    assert [one.channel for one in replay.channels.values()] == [1]
