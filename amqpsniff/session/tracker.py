@@ -941,7 +941,7 @@ class Tracker:
             self.emitter.emit_misplaced("channel-not-open", session, channel, self.frames, row)
         return channel
 
-    # messages, from their methods to their rows
+    # handshakes, which connections share
 
     @cython.ccall
     def remember(self, name: str, octets: bytes, whole: cython.bint) -> HandshakeArguments:
@@ -971,6 +971,8 @@ class Tracker:
         if known.uses == 0:
             self.handshakes_bytes -= len(known.json)
         return 0
+
+    # messages, from their methods to their rows
 
     def begin_content(self, known: Any) -> cython.int:
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""
