@@ -1,4 +1,4 @@
-"""Message logs of tasks (`amqpsniff.session.message_log`) in files, and the findings of all of them
+"""Message logs of tasks (`amqpsniff.session.event_logs`) in files, and the findings of all of them
 together.
 
 Texts and places of findings are read at the end, only from the rows that have findings.
@@ -14,8 +14,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.findings import FURTHER, Finding, FindingLog
 from amqpsniff.null import NULL
-from amqpsniff.session.message_log import NAMES, NUMBERS, PLACES, MessageLog
-from amqpsniff.session.message_replay import COLUMNS, First, MessageReplay, ReplayedChannel
+from amqpsniff.session.event_logs import MESSAGE_LOG_NUMBERS, NAMES, PLACES, MessageLog
+from amqpsniff.session.log_replay import (
+    MESSAGE_COLUMNS,
+    FirstCase,
+    MessageReplay,
+    ReplayedChannel,
+)
 from amqpsniff.session.rules.context import MAX_SUBJECTS
 from amqpsniff.session.rules.overloaded_consumers import OVERLOADED, is_growing, overload_words
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
@@ -47,7 +52,7 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     rows = sightings.rows
-    columns = number_columns(sightings, [*NUMBERS, "seen_in"])
+    columns = number_columns(sightings, [*MESSAGE_LOG_NUMBERS, "seen_in"])
     names = pa.array(list(sightings.names), pa.string())
     for name in NAMES:
         named = integer_array(getattr(sightings, name).storage, rows)
@@ -70,8 +75,8 @@ def replay_messages(
 ) -> MessageReplay:
     """Add to a log what all sightings together show; gives what went over them."""
     replay = MessageReplay()
-    for table in in_order(written, open_file, captures, NUMBERS):
-        replay.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
+    for table in in_order(written, open_file, captures, MESSAGE_LOG_NUMBERS):
+        replay.feed({name: numbers(table[name]) for name in MESSAGE_COLUMNS}, table.num_rows)
     for found in _worded(replay, written, open_file):
         log.add(found)
     return replay
@@ -129,7 +134,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def _poison_words(again: First, further: bool, texts: dict[str, Any]) -> str:
+def _poison_words(again: FirstCase, further: bool, texts: dict[str, Any]) -> str:
     tag = None if texts["route"] == NULL else texts["route"]
     words = poison_words(again.kind, again.known, tag, texts["queue"], texts["message_id"])
     return FURTHER * further + words
@@ -140,7 +145,7 @@ def _text(octets: bytes) -> str:
 
 
 def _worded(replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open) -> list[Finding]:
-    told = [one for seen in replay.seen.values() for one in _verdicts(seen)]
+    told = [one for seen in replay.channels.values() for one in _verdicts(seen)]
     told.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
     for _, seen, at, row, _, _ in told:

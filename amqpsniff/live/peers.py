@@ -19,8 +19,8 @@ from amqpsniff.spec import given_name
 WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
 
-NAMING = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
-"""Columns of messages that tell who a client is whose handshake was not captured."""
+HINT_COLUMNS = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
+"""Columns of messages that show who a client is whose handshake was not captured."""
 
 Row = dict[str, Any]
 
@@ -38,12 +38,12 @@ _NOTHING: Row = {}
 class Peer:
     """An open connection: its last counts (time, published, delivered, bytes sent and received)."""
 
-    __slots__ = ("connection", "login", "opened", "said", "samples")
+    __slots__ = ("connection", "login", "opened", "hints", "samples")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.samples: list[tuple[float, ...]] = []
-        self.login = self.said = _NOTHING
+        self.login = self.hints = _NOTHING
         self.opened = False
 
     def tick(self, now: float, now_ns: int) -> Row:
@@ -59,14 +59,14 @@ class Peer:
         self.samples = [*self.samples[-WINDOW:], counts]
         first = self.samples[0]
         connection_id, client, server = connection.name()
-        self.look()
+        self.read_login()
         debt = None if session is None else stalled(session, now_ns)
         return {
             "connection_id": connection_id,
             "client": client,
             "server": server,
             **{name: self.login.get(name) for name in ("name", "vhost", "product")},
-            "user": self.login.get("user") or self.said.get("user"),
+            "user": self.login.get("user") or self.hints.get("user"),
             "label": self.label() or client or connection_id,
             "hangs": None if debt is None else debt.kind,
             "hangs_s": None if debt is None else (now_ns - (debt.since_ns or now_ns)) / 1e9,
@@ -79,29 +79,31 @@ class Peer:
             **latency("confirm", None if session is None else session.confirms),
             **latency("ack", None if session is None else session.acks),
             "blocked": session is not None and session.blocked_since is not None,
-            "at_least": together(map(least, open_channels)),
+            "at_least": join_names(map(lower_bounds, open_channels)),
         }
 
-    def hear(self, **said: str | None) -> None:
-        """Take what a message says of the client: the first of each kind stays."""
-        for name, value in said.items():
+    def add_hints(self, **hints: str | None) -> None:
+        """Add what a message shows of the client: the first of each kind stays."""
+        for name, value in hints.items():
             if value and not (name == "consumer_tag" and _GENERATED.match(value)):
-                self.said = {name: value, **self.said}
+                self.hints = {name: value, **self.hints}
 
     def label(self) -> str | None:
         """The client's name, else its application, else its consumer, or None."""
-        said = self.said
-        return given_name(self.login.get("name")) or said.get("app_id") or said.get("consumer_tag")
+        hints = self.hints
+        return (
+            given_name(self.login.get("name")) or hints.get("app_id") or hints.get("consumer_tag")
+        )
 
-    def look(self) -> None:
-        """See who it is, until all of it was said."""
+    def read_login(self) -> None:
+        """Read the login from the handshake, until it is complete."""
         session = self.connection.session
         if session is not None and session.handshake and not self.opened:
             self.login = _login(session, self.connection)
             self.opened = "connection.open-ok" in session.handshake
 
 
-def turn(session: Any) -> None:
+def rotate_latencies(session: Any) -> None:
     """Begin to forget latencies."""
     for delays in (session.confirms, session.acks):
         if delays is not None:
@@ -117,12 +119,12 @@ def channel_row(channel: Any) -> Row:
     """A channel of now."""
     return {
         "channel": channel.number,
-        "mode": "confirm" if guessed(channel) else channel.mode,
+        "mode": "confirm" if has_estimates(channel) else channel.mode,
         "prefetch": channel.prefetch_count if channel.amqp10 is None else _credit(channel),
         "consumers": channel.consumers,
         "published": channel.published,
         "unconfirmed": unconfirmed(channel),
-        "at_least": least(channel),
+        "at_least": lower_bounds(channel),
         "delivered": channel.delivered,
         "unacked": unacked(channel),
         "requeued": channel.times.requeued,
@@ -136,32 +138,32 @@ def _credit(channel: Any) -> int | None:
     return sum(max(one.credit.most, 0) for one in links) if links else None
 
 
-def guessed(channel: Any) -> bool:
+def has_estimates(channel: Any) -> bool:
     """True if confirms of publishes without known numbers are counted from what was seen."""
     confirms = channel.unnumbered_confirms
     return confirms is not None and confirms.answered > 0
 
 
-def least(channel: Any) -> str:
+def lower_bounds(channel: Any) -> str:
     """The names of the columns with lower bounds, or None if nothing is known."""
     names = []
     if channel.delivered and not channel.counts_deliveries():
         names.append("unacked")
     if channel.published and not channel.counts_publishes():
         names.append("unconfirmed")
-    if guessed(channel):
+    if has_estimates(channel):
         names += ["confirm_p50_ms", "confirm_p99_ms"]
     return " ".join(names)
 
 
-def together(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """The names of columns of several rows, each once."""
     return " ".join(sorted({name for one in names for name in one.split()}))
 
 
 def unconfirmed(channel: Any) -> int | None:
     """Lower bound of the unconfirmed publishes; None if unknown."""
-    if guessed(channel):
+    if has_estimates(channel):
         return int(channel.unnumbered_confirms.unconfirmed)
     if channel.counts_publishes() or not channel.published:
         return int(channel.unconfirmed)

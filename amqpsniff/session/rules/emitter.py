@@ -26,11 +26,11 @@ from cython.cimports.amqpsniff.session.entities import (
     PendingMessage,
     Session,
 )
-from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.event_logs import MessageLog
 from cython.cimports.amqpsniff.session.method_flags import PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments, MethodFrame, Request
+from cython.cimports.amqpsniff.session.methods import note_answer
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
-from cython.cimports.amqpsniff.session.reply_matcher import note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.gates import (

@@ -23,7 +23,7 @@ from cython.cimports.amqpsniff.session.rules.shared_state import Alike
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.packs.forms import whole
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.message_log import FORGET
+from amqpsniff.session.event_logs import FORGET
 from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import (

@@ -17,7 +17,7 @@ from typing import Any
 from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
+from amqpsniff.session.event_logs import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import key_text, name_at, queues_of
 from amqpsniff.session.rules.peers import rabbitmq_release
