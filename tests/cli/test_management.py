@@ -121,6 +121,30 @@ def test_bodies_that_were_cut(tmp_path: Path) -> None:
     topology(part(tmp_path, snap=190))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"\xa1\x03204", b"\xa1\x03004"),
+        (b"\x00\x53\x74", b"\x00\x53\x73"),  # the section `properties` twice
+        (b"\x00\x53\x77", b"\x00\x53\x73"),
+        (b"/queues/", b"/auth/tt"),
+        (b"\xa1\x04name", b"\xa1\x04nama"),
+        (b"\xa1\x0bbinding_key", b"\xa1\x0bbinding_kex"),
+        (b"\x43", b"\x41"),
+    ],
+)
+def test_what_nobody_sends(before: bytes, after: bytes, tmp_path: Path) -> None:
+    """Arguments stay JSON, and commands work, with the same topology by either way."""
+    packets = [
+        packet._replace(octets=packet.octets[:66] + packet.octets[66:].replace(before, after))
+        for packet in packets_of([CAPTURE])
+    ]
+    path = write_pcap(tmp_path / "damaged.pcap", packets)
+    assert all(isinstance(row.arguments, dict | None) for row in amqpsniff.open(path).frames())
+    assert topology(path, "--channel", "0")["queues"] == topology(path)["queues"]
+    assert run("summary", path).code in (0, 1)
+
+
 def test_depths() -> None:
     """Answers tell how many messages and consumers a queue has, as queue.declare-ok does."""
     result = run("summary", CAPTURE, "--format", "json")

@@ -329,11 +329,13 @@ class Amqp10Frames:
         and the names and the status in it into columns.
 
         Bodies are written of declarations and of answers: others are tokens, which are secrets.
+        Only the first section of a kind counts.
         """
         frames: FrameRows = self.handler.frames
         out: Texts = frames.arguments
         oddities: cython.int = reader.oddities
-        path: bytes = None
+        asked: cython.bint = False
+        shown: cython.bint = False
         out.used -= 1  # the closing brace
         begin: cython.longlong = out.used
         out.put_bytes(b',"management":{')
@@ -341,10 +343,12 @@ class Amqp10Frames:
             place: cython.longlong = reader.descriptor(at, end)
             section: cython.int = reader.code
             after: cython.longlong = reader.skip(at, end)
-            if place >= 0 and section == _PROPERTIES:
-                path = self._put_asked(reader, place, end)
-            elif after >= 0 and section == _VALUE and path is not None:
-                if (not path or path.startswith(PATHS)) and reader.data[place] != 0x40:
+            if place >= 0 and section == _PROPERTIES and not asked:
+                asked = True
+                shown = self._put_asked(reader, place, end)
+            elif after >= 0 and section == _VALUE and shown:
+                shown = False
+                if reader.data[place] != 0x40:
                     out.put_bytes(b',"body":')
                     reader.put_value(place, after)
             if after < 0:
@@ -358,14 +362,13 @@ class Amqp10Frames:
 
     def _put_asked(
         self, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> bytes | None:
-        """Write the properties of a request or an answer; gives the path of a request, empty for an
-        answer, None without properties.
-        """
+    ) -> cython.bint:
+        """Write the properties of a request or an answer; true if its body is no secret."""
         out: Texts = self.handler.frames.arguments
         path: bytes = None
+        answers: cython.bint = False
         if not reader.open_list(at, end):
-            return None
+            return False
         at = reader.items
         end = min(reader.limit, end)
         first: cython.bint = True
@@ -383,13 +386,13 @@ class Amqp10Frames:
                     out.put_byte(44)
                 first = False
                 if place == 3 and length == _STATUS_DIGITS and octets.isdigit():
-                    path = b""
-                    out.put_bytes(b'"status":' + octets)
+                    answers = True
+                    out.put_bytes(b'"status":%d' % int(octets))
                 else:
                     out.put_bytes(_SAID[place])
                     reader.put_value(at, after)
             at = after
-        return path
+        return answers if path is None else path.startswith(PATHS)
 
     def _put_columns(self, said: Any) -> None:
         """Write the columns of a frame that a request to RabbitMQ's management or its answer has
