@@ -38,6 +38,7 @@ from amqpsniff.session.counts import MAX_NAMES, TopCounts
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.spec import FIRST_ERROR_CODE, peer_property
 from amqpsniff.spec.amqp010 import overhead_bytes
+from amqpsniff.spec.amqp10 import MANAGEMENT_NODE
 from amqpsniff.spec.management import queue_of
 
 TYPE_CHECKING = False
@@ -506,17 +507,23 @@ class Census:
         return number
 
     def _name(self) -> None:
-        """Move the counts by the codes of one vocabulary to `routes` and `queues`, by name."""
+        """Move the counts by the codes of one vocabulary to `routes` and `queues`, by name.
+
+        RabbitMQ's `/management` is no queue, and requests to it are no routes.
+        """
         flow: RouteCounter
         words, vhosts = self.words, list(self.vhosts)
         mask = (1 << _NAME_BITS) - 1
         for key, flow in self.flows.drain():
             exchange = words.exchange.text((key >> _NAME_BITS & mask) - 1)
             routing_key = words.routing_key.text((key & mask) - 1)
+            if exchange is None and routing_key == MANAGEMENT_NODE:
+                continue
             self.routes.add((vhosts[key >> 2 * _NAME_BITS], exchange, routing_key), flow.facts())
         for key, flow in self.by_queue.drain():
-            queue = (vhosts[key >> _NAME_BITS], words.queue.text(key & mask))
-            self.queues.add(queue, flow.facts())
+            queue = words.queue.text(key & mask)
+            if queue != MANAGEMENT_NODE:
+                self.queues.add((vhosts[key >> _NAME_BITS], queue), flow.facts())
 
     def end(self, connection: Connection, session: Any) -> None:
         """A connection is over, before the tracker forgets its session."""

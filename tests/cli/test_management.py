@@ -150,6 +150,7 @@ def test_depths() -> None:
     result = run("summary", CAPTURE, "--format", "json")
     found = {row["queue"]: row for row in json.loads(result.out)["queues"]["rows"]}
     assert (found["orders eu"]["message_count"], found["orders eu"]["consumer_count"]) == (2, 0)
+    assert list(found) == ["orders eu"]  # not /management
     errors = json.loads(result.out)["errors"]
     assert sorted(one["reply_code"] for one in errors) == [400, 403, 404, 409]
 
