@@ -88,10 +88,10 @@ cdef class Note:
     cdef public bint traced
     cdef public bint internal
     cdef public tuple formats
-    cdef public dict said
+    cdef public dict meaning
     cdef public object role
     cdef public dict fields
-    cdef Note saying(self, dict said)
+    cdef Note with_meaning(self, dict meaning)
 
 cdef class NoteWriter(MeaningWriter):
     cdef public bint links
@@ -104,13 +104,13 @@ cdef class NoteWriter(MeaningWriter):
     cdef public object told_words
     cdef public dict clients
     cdef public dict queues
-    cpdef int knows(self, bytes said) except? -1
+    cpdef int knows(self, bytes start_ok) except? -1
     cpdef int knows_queue(self, object name) except? -1
     cdef int note(self, MessageRows out, long long row, Octets body, long long count, int reads, TableCache tables) except? -1
     cdef bint _is_news(self, MessageRows out, long long row, Note plain) except? -1
     cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain, bint lacks) except? -1
     cdef bint _there(self, Field field) except? -1
-    cdef int _say(self, MessageRows out, long long row, Field field, dict said) except? -1
+    cdef int _add_value(self, MessageRows out, long long row, Field field, dict meaning) except? -1
     cdef int _note_call(self, MessageRows out, long long row, list fields) except? -1
     cdef tuple _call(self, MessageRows out, long long row, list fields)
 cdef bint may_be_object(int first, int second) except -1

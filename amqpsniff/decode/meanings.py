@@ -826,16 +826,16 @@ class Note:
 
     `traced`: it carries a trace context. `formats`: the conventions of tracing that it follows.
     `internal`: it is the framework's own. `role`: the role of its `Reading`. `fields`: sources by
-    name, if some messages are read in full, else None. `said` has `framework`, `findings` (codes),
-    `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack, `delayed` (True for a
-    delivery that was scheduled for later) and the values of columns; None without any of these.
+    name, if some messages are read in full, else None. `meaning` has `framework`, `findings`
+    (codes), `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack, `delayed` (True
+    for a delivery that was scheduled for later) and the values of columns; None without any.
     """
 
     traced: cython.bint
     internal: cython.bint
 
     formats: tuple[Any, ...]
-    said: dict[Any, Any]
+    meaning: dict[Any, Any]
     role: Any
     fields: dict[Any, Any]
 
@@ -846,14 +846,14 @@ class Note:
         self.internal = reading.internal
         self.role = reading.role
         self.fields = fields if self.traced or "sequence" in fields else None
-        self.said = None
+        self.meaning = None
 
     @cython.cfunc
-    def saying(self, said: dict[str, Any]) -> Note:
+    def with_meaning(self, meaning: dict[str, Any]) -> Note:
         """The note of one message that stands out."""
         note: Note = Note.__new__(Note)
         note.traced, note.internal, note.formats = self.traced, self.internal, self.formats
-        note.role, note.fields, note.said = self.role, self.fields, said
+        note.role, note.fields, note.meaning = self.role, self.fields, meaning
         return note
 
 
@@ -893,18 +893,18 @@ class NoteWriter(MeaningWriter):
 
     @cython.ccall
     @cython.exceptval(-1)
-    def knows(self, said: bytes) -> cython.int:
+    def knows(self, start_ok: bytes) -> cython.int:
         """`READS` if a pack recognises a client by its connection.start-ok, as JSON; `DEMANDS` too
         if the pack requires ids of messages.
         """
-        known = self.clients.get(said)
+        known = self.clients.get(start_ok)
         if known is None:
             if len(self.clients) >= MAX_CLIENTS:
                 self.clients.clear()
-            properties = read_object(said).get("client_properties")
+            properties = read_object(start_ok).get("client_properties")
             pack = self.packs.client_pack(properties) if isinstance(properties, dict) else None
             known = 0 if pack is None else READS | DEMANDS if pack.demands else READS
-            self.clients[said] = known
+            self.clients[start_ok] = known
         return known
 
     @cython.ccall
@@ -991,7 +991,7 @@ class NoteWriter(MeaningWriter):
     ) -> cython.int:
         """Note a message of a shape in which something may stand out."""
         reading = fields[4]
-        said: dict[Any, Any] = {}
+        meaning: dict[Any, Any] = {}
         step: Field
         delivered: cython.bint = out.sender.values[row] == 1
         if out.notes is None:
@@ -1000,32 +1000,34 @@ class NoteWriter(MeaningWriter):
             if step.column == "not_before" and delivered:
                 there = self._value(out, row, step) if step.at < 0 else self._there(step)
                 if there:  # its publish has the due time, if it does not
-                    said["delayed"] = True
+                    meaning["delayed"] = True
                     if step.source.form not in RELATIVE:
-                        self._say(out, row, step, said)
+                        self._add_value(out, row, step, meaning)
             elif step.looked:
-                self._say(out, row, step, said)
-        if "most_tries" in said and not 0 < said["most_tries"] <= said.get("retry_count", 0):
-            del said["most_tries"]
+                self._add_value(out, row, step, meaning)
+        if "most_tries" in meaning and not 0 < meaning["most_tries"] <= meaning.get(
+            "retry_count", 0
+        ):
+            del meaning["most_tries"]
         call: tuple[Any, ...] = None
         if reading.awaited or _is_followed(fields[1]):
             call = self._call(out, row, fields[1])
         if call is not None and (call[2] is not None or not delivered or reading.broadcast):
-            said["call"] = call
-        tries = said.get("retry_count", 0)
+            meaning["call"] = call
+        tries = meaning.get("retry_count", 0)
         codes = (*reading.findings, "message-id-missing") if lacks else reading.findings
-        if tries < TRIES and len(said) == ("retry_count" in said) and not codes:
+        if tries < TRIES and len(meaning) == ("retry_count" in meaning) and not codes:
             if plain is not None and self._is_news(out, row, plain):
                 out.notes[row] = plain
             return 0
         for step in fields[1]:
             if step.column == "operation" or step.column == "message_key":
-                self._say(out, row, step, said)
-        said["framework"], said["findings"] = reading.framework, codes
+                self._add_value(out, row, step, meaning)
+        meaning["framework"], meaning["findings"] = reading.framework, codes
         if call is not None:
-            said["awaited"], said["broadcast"] = reading.awaited, reading.broadcast
+            meaning["awaited"], meaning["broadcast"] = reading.awaited, reading.broadcast
         base: Note = fields[7]
-        out.notes[row] = base.saying(said)
+        out.notes[row] = base.with_meaning(meaning)
         return 0
 
     def _there(self, field: Field) -> cython.bint:
@@ -1033,11 +1035,11 @@ class NoteWriter(MeaningWriter):
         names: ObjectNames = field.names
         return names.has(field.at) and names.value(field.at) is not None
 
-    def _say(
-        self, out: MessageRows, row: cython.longlong, field: Field, said: dict[Any, Any]
+    def _add_value(
+        self, out: MessageRows, row: cython.longlong, field: Field, meaning: dict[Any, Any]
     ) -> cython.int:
         """Add the value of a field, unless another gave one."""
-        if field.column in said:
+        if field.column in meaning:
             return 0
         value = self._value(out, row, field)
         if value is not None and field.kind == 2:
@@ -1046,7 +1048,7 @@ class NoteWriter(MeaningWriter):
             octets = as_text(value)
             value = octets.decode(errors="replace") if octets else None
         if value is not None and value != "":
-            said[field.column] = value
+            meaning[field.column] = value
         return 0
 
     def _note_call(self, out: MessageRows, row: cython.longlong, fields: list[Any]) -> cython.int:
@@ -1063,21 +1065,21 @@ class NoteWriter(MeaningWriter):
         """(id of a request, where its reply goes, id of the request that a message answers), each
         None for none; None for a message that is neither.
         """
-        said: dict[Any, Any] = {}
+        meaning: dict[Any, Any] = {}
         step: Field
         placed = False
         for step in fields:
             if step.column in CALLS:
                 placed = placed or step.column == "reply_address"
-                self._say(out, row, step, said)
-        asks, answers = said.get("request_key"), said.get("answers_key")
-        if placed and "reply_address" not in said:
+                self._add_value(out, row, step, meaning)
+        asks, answers = meaning.get("request_key"), meaning.get("answers_key")
+        if placed and "reply_address" not in meaning:
             asks = None
         if answers is not None and answers == asks:
             answers = None
         if asks is None and answers is None:
             return None
-        return asks, said.get("reply_address"), answers
+        return asks, meaning.get("reply_address"), answers
 
 
 @cython.cfunc

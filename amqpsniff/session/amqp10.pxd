@@ -38,7 +38,7 @@ cdef class Transferred:
     cdef public str address
 cdef DeliveryState delivery_state_of(PendingMessage entry)
 cdef Link link_of(PendingMessage entry)
-cdef Transferred transferred_of(PendingMessage entry, DeliveryState said)
+cdef Transferred transferred_of(PendingMessage entry, DeliveryState delivery_state)
 
 cdef class Amqp10Session:
     cdef public long long settled_to[2]
@@ -101,42 +101,42 @@ cdef class Amqp10Tracker:
     cdef object _tell_connection(self, str event, Session session, dict facts)
     cdef object _close(self, Session session)
     cdef object _begin(self, Session session, Amqp10Connection state)
-    cdef object _use(self, Amqp10Session one, int number)
+    cdef object _use(self, Amqp10Session amqp10, int number)
     cdef Amqp10Session _new(self, Session session, bint known)
     cdef Amqp10Session _proved(self, Session session, Amqp10Connection state)
-    cdef object _end(self, Session session, Amqp10Connection state, Amqp10Session one)
+    cdef object _end(self, Session session, Amqp10Connection state, Amqp10Session amqp10)
     cdef object _finish(self, Channel channel)
-    cdef object _tell_left(self, Amqp10Session one)
+    cdef object _tell_left(self, Amqp10Session amqp10)
     cdef object end(self, Session session)
-    cdef object _on_link(self, Amqp10Session one, int code)
-    cdef object _manage(self, Amqp10Session one, Link link)
-    cdef object _block(self, Amqp10Session one)
-    cdef Link _attach(self, Amqp10Session one)
-    cdef object _count_consumer(self, Amqp10Session one, Link link, object change)
-    cdef Link _new_link(self, Amqp10Session one, object name, int sender, object key)
-    cdef object _put_handle(self, Amqp10Session one, Link link, long long handle)
-    cdef Link _proved_link(self, Amqp10Session one)
-    cdef object _detach(self, Amqp10Session one, Link link)
-    cdef object _end_link(self, Amqp10Session one, Link link)
-    cdef object _tell(self, str event, Amqp10Session one, Link link)
+    cdef object _on_link(self, Amqp10Session amqp10, int code)
+    cdef object _manage(self, Amqp10Session amqp10, Link link)
+    cdef object _block(self, Amqp10Session amqp10)
+    cdef Link _attach(self, Amqp10Session amqp10)
+    cdef object _count_consumer(self, Amqp10Session amqp10, Link link, object change)
+    cdef Link _new_link(self, Amqp10Session amqp10, object name, int sender, object key)
+    cdef object _put_handle(self, Amqp10Session amqp10, Link link, long long handle)
+    cdef Link _proved_link(self, Amqp10Session amqp10)
+    cdef object _detach(self, Amqp10Session amqp10, Link link)
+    cdef object _end_link(self, Amqp10Session amqp10, Link link)
+    cdef object _tell(self, str event, Amqp10Session amqp10, Link link)
     cdef int _use_words(self, Vocabularies words) except? -1
     cdef int _find_code(self, Link link, Vocabularies words) except? -1
     cdef int _find_codes(self, Address address, Vocabularies words) except? -1
     cdef int _code(self, Vocabulary vocabulary, str text) except? -2
-    cdef object _transfer(self, Amqp10Session one, Link link)
-    cdef object _await(self, Amqp10Session one, PendingMessage entry)
-    cdef object _forget(self, Amqp10Session one, PendingMessage entry)
-    cdef int _let_go(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns) except? -1
+    cdef object _transfer(self, Amqp10Session amqp10, Link link)
+    cdef object _await(self, Amqp10Session amqp10, PendingMessage entry)
+    cdef object _forget(self, Amqp10Session amqp10, PendingMessage entry)
+    cdef int _let_go(self, Amqp10Session amqp10, PendingMessage entry, int side, long long ts_ns) except? -1
     cdef object _leave(self, PendingMessage entry, bint counted=*)
     cdef bint _is_sure(self, Channel channel, int losses) except? -1
-    cdef object _disposition(self, Amqp10Session one)
-    cdef object _dispose(self, Amqp10Session one, Ledger waiting, long long number)
+    cdef object _disposition(self, Amqp10Session amqp10)
+    cdef object _dispose(self, Amqp10Session amqp10, Ledger waiting, long long number)
     cdef object _note(self, PendingMessage entry)
-    cdef int _say(self, Channel channel, DeliveryState said) except? -1
-    cdef object _settle(self, Amqp10Session one, PendingMessage entry, bint sure)
-    cdef int _decide(self, PendingMessage entry, DeliveryState said) except? -1
+    cdef int _keep_outcome(self, Channel channel, DeliveryState delivery_state) except? -1
+    cdef object _settle(self, Amqp10Session amqp10, PendingMessage entry, bint sure)
+    cdef int _decide(self, PendingMessage entry, DeliveryState delivery_state) except? -1
     cdef int _count_outcome(self, Link link, int outcome) except? -1
     cpdef int attach(self, MessageRows messages, long long row) except? -1
     cdef Address _address(self, str text, bint sends)
     cdef int _tell_message(self, PendingMessage entry, int side, MessageRows messages, long long row) except? -1
-    cdef int _write(self, PendingMessage entry, DeliveryState said) except? -1
+    cdef int _write(self, PendingMessage entry, DeliveryState delivery_state) except? -1

@@ -185,16 +185,16 @@ def link_of(entry: PendingMessage) -> Link:
 
 
 @cython.cfunc
-def transferred_of(entry: PendingMessage, said: DeliveryState) -> Transferred:
+def transferred_of(entry: PendingMessage, delivery_state: DeliveryState) -> Transferred:
     """A delivery for the rules."""
     found: Transferred = Transferred()
     found.entry, found.link, found.delivery_id = entry, link_of(entry), entry.number
     found.state = found.outcome = 0
     found.condition = found.description = found.address = None
-    if said is not None:
-        found.address = said.address
-        found.state, found.outcome = said.state, said.outcome
-        found.condition, found.description = said.condition, said.description
+    if delivery_state is not None:
+        found.address = delivery_state.address
+        found.state, found.outcome = delivery_state.state, delivery_state.outcome
+        found.condition, found.description = delivery_state.condition, delivery_state.description
     return found
 
 
@@ -390,23 +390,23 @@ class Amqp10Tracker:
             self._begin(session, state)
             return 0
         channel: cython.int = frames.channel.values[row]
-        one: Amqp10Session = state.last
+        amqp10: Amqp10Session = state.last
         if state.last_key != (channel << 1 | side):
             channels: dict[Any, Any] = state.channels[side]
-            one = channels.get(channel)
-            if one is None:
-                one = self._proved(session, state)
-                if one is None:
+            amqp10 = channels.get(channel)
+            if amqp10 is None:
+                amqp10 = self._proved(session, state)
+                if amqp10 is None:
                     return 0
-            state.last = one
+            state.last = amqp10
             state.last_key = channel << 1 | side
         if code == DISPOSITION:
-            self._disposition(one)
+            self._disposition(amqp10)
         elif code == END:
             state.last_key = -1
-            self._end(session, state, one)
+            self._end(session, state, amqp10)
         else:
-            self._on_link(one, code)
+            self._on_link(amqp10, code)
         return 0
 
     # connections and sessions
@@ -450,9 +450,9 @@ class Amqp10Tracker:
                     state.client_limit = size
         else:
             state.init = arguments
-        said: tuple[Any, ...] = self._handshake(state)
+        handshake: tuple[Any, ...] = self._handshake(state)
         known: HandshakeArguments
-        for method, fact in said[1]:
+        for method, fact in handshake[1]:
             known = session.handshake.get(method)
             if method not in kept and (known is None or known.json != fact):
                 if known is not None:
@@ -461,9 +461,9 @@ class Amqp10Tracker:
         if code == OPEN and None not in state.opens:
             if self.emitter is not None:
                 self._tell_connection("amqp10-opened", session, {"state": state})
-            state.opens = list(said[2])
+            state.opens = list(handshake[2])
         elif len(octets) > _MAX_UNOPENED:
-            state.opens = list(said[2])
+            state.opens = list(handshake[2])
             state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
     @cython.cfunc
@@ -489,12 +489,12 @@ class Amqp10Tracker:
     def _handshake(self, state: Amqp10Connection) -> tuple[Any, ...]:
         """The handshake: (init and opens, `handshake_of` as JSON by method, kept arguments of the
         opens); shared, not to be changed."""
-        said = (state.init, state.opens[0], state.opens[1])
-        key = (id(said[0]), id(said[1]), id(said[2]))
+        performatives = (state.init, state.opens[0], state.opens[1])
+        key = (id(performatives[0]), id(performatives[1]), id(performatives[2]))
         known: tuple[Any, ...] = self.handshakes.get(key)
         if known is None:
             facts = [(name, dumps(fact).encode()) for name, fact in handshake_of(state).items()]
-            known = (said, facts, [each and _numbers_of(each) for each in state.opens])
+            known = (performatives, facts, [each and _numbers_of(each) for each in state.opens])
             if sum(len(fact) for _, fact in known[1]) <= 4 * _MAX_ALIKE_BYTES:
                 _keep(self.handshakes, key, known)
         return known
@@ -528,36 +528,36 @@ class Amqp10Tracker:
         side: cython.int = self.side
         found: Performative = self.found
         channel: cython.int = self.tracker.frames.channel.values[self.row]
-        one: Amqp10Session
+        amqp10: Amqp10Session
         state.last_key = -1
         if found.first >= 0:
-            one = state.channels[1 - side].get(found.first)
-            if one is not None:
-                state.channels[side][channel] = one
-                self._use(one, channel)
-                one.windows.begin(side, found)
+            amqp10 = state.channels[1 - side].get(found.first)
+            if amqp10 is not None:
+                state.channels[side][channel] = amqp10
+                self._use(amqp10, channel)
+                amqp10.windows.begin(side, found)
                 return
-        one = self._new(session, True)
-        if one is not None:
-            state.channels[side][channel] = one
-            self._use(one, channel)
-            one.windows.begin(side, found)
+        amqp10 = self._new(session, True)
+        if amqp10 is not None:
+            state.channels[side][channel] = amqp10
+            self._use(amqp10, channel)
+            amqp10.windows.begin(side, found)
 
     @cython.cfunc
-    def _use(self, one: Amqp10Session, number: cython.int) -> None:
+    def _use(self, amqp10: Amqp10Session, number: cython.int) -> None:
         """A side sends on a number, and on no other: the client's is that of the session."""
         side: cython.int = self.side
-        channel: Channel = one.channel
+        channel: Channel = amqp10.channel
         state: Amqp10Connection = channel.session.amqp10
-        before: cython.int = one.client_channel if side == 0 else one.server_channel
+        before: cython.int = amqp10.client_channel if side == 0 else amqp10.server_channel
         if before == number:
             return
-        _drop(state.channels[side], before, one)
+        _drop(state.channels[side], before, amqp10)
         state.last_key = -1
         if side == 1:
-            one.server_channel = number
+            amqp10.server_channel = number
             return
-        one.client_channel = number
+        amqp10.client_channel = number
         if channel.number != number or channel.slot is not channel.session.slot(number):
             slot: ChannelSlot = self.tracker._slot(channel.session, number)
             if slot is not None:
@@ -588,9 +588,9 @@ class Amqp10Tracker:
         if known:
             channel.opened_number = self.number
             channel.opened_ns = self.ts_ns
-        one: Amqp10Session = Amqp10Session(channel)
-        channel.amqp10 = one
-        return one
+        amqp10: Amqp10Session = Amqp10Session(channel)
+        channel.amqp10 = amqp10
+        return amqp10
 
     @cython.cfunc
     def _proved(self, session: Session, state: Amqp10Connection) -> Amqp10Session:
@@ -602,39 +602,39 @@ class Amqp10Tracker:
         side: cython.int = self.side
         if session.connection.began and not session.has_loss:
             return None
-        one: Amqp10Session = None
+        amqp10: Amqp10Session = None
         others = state.channels[1 - side]
         mine = state.channels[side]
         if len(others) == 1 and not mine:
-            one = next(iter(others.values()))
+            amqp10 = next(iter(others.values()))
             lost: cython.bint = not session.connection.began
             if session.lost_at is not None and session.lost_at[1 - side]:
                 lost = True  # in which another session of that side may have begun
-            if one.ended & 1 << side or (lost and one.channel.known):
-                one = None
-        if one is None:
-            one = self._new(session, False)
-        if one is not None:
+            if amqp10.ended & 1 << side or (lost and amqp10.channel.known):
+                amqp10 = None
+        if amqp10 is None:
+            amqp10 = self._new(session, False)
+        if amqp10 is not None:
             number: cython.int = self.tracker.frames.channel.values[self.row]
-            mine[number] = one
-            self._use(one, number)
-        return one
+            mine[number] = amqp10
+            self._use(amqp10, number)
+        return amqp10
 
     @cython.cfunc
-    def _end(self, session: Session, state: Amqp10Connection, one: Amqp10Session) -> None:
+    def _end(self, session: Session, state: Amqp10Connection, amqp10: Amqp10Session) -> None:
         """A side ends a session."""
         side: cython.int = self.side
-        channel: Channel = one.channel
+        channel: Channel = amqp10.channel
         ts_ns: cython.longlong = self.ts_ns
-        one.ended |= 1 << side
+        amqp10.ended |= 1 << side
         channel.end_ns = None if ts_ns == NULL else ts_ns
         if channel.closed_by is None:
             channel.closed_by = SIDES[side]
             channel.close = _reason(self.found)
             channel.closed_packet_number = self.number
-            self._tell("session-ended", one, None)
+            self._tell("session-ended", amqp10, None)
         state.channels[side].pop(self.tracker.frames.channel.values[self.row], None)
-        if one.ended == 3:
+        if amqp10.ended == 3:
             slot: ChannelSlot = channel.slot
             if slot.channel is channel:
                 slot.channel = None
@@ -643,40 +643,40 @@ class Amqp10Tracker:
     @cython.cfunc
     def _finish(self, channel: Channel) -> None:
         """End of a session: outcomes without settlement count now."""
-        one: Amqp10Session = channel.amqp10
+        amqp10: Amqp10Session = channel.amqp10
         if self.emitter is not None:
-            self._tell_left(one)
+            self._tell_left(amqp10)
         waiting: Ledger
-        for waiting in one.unsettled:
+        for waiting in amqp10.unsettled:
             if waiting.waiting > 0:
                 for entry in list(waiting):
                     self._leave(entry)
                 waiting.pop_until(-1)
-        if one.links:
-            for link in list(one.links.values()):
-                self._end_link(one, link)
+        if amqp10.links:
+            for link in list(amqp10.links.values()):
+                self._end_link(amqp10, link)
         session: Session = channel.session
         state: Amqp10Connection = session.amqp10
-        _drop(state.channels[0], one.client_channel, one)
-        _drop(state.channels[1], one.server_channel, one)
-        if state.last is one:
+        _drop(state.channels[0], amqp10.client_channel, amqp10)
+        _drop(state.channels[1], amqp10.server_channel, amqp10)
+        if state.last is amqp10:
             state.last = None
             state.last_key = -1
         self.tracker.end_channel(channel)
         channel.amqp10 = None  # they know each other: else Python would have to look for both
 
     @cython.cfunc
-    def _tell_left(self, one: Amqp10Session) -> None:
+    def _tell_left(self, amqp10: Amqp10Session) -> None:
         """Report the unsettled deliveries of an ended session to the rules."""
         left: dict[Any, Any] = {}
         waiting: Ledger
         entry: PendingMessage
-        for side, waiting in enumerate(one.unsettled):
+        for side, waiting in enumerate(amqp10.unsettled):
             for entry in waiting if waiting.waiting > 0 else ():
                 key = (side, entry.consumer)
                 left.setdefault(key, []).append(transferred_of(entry, delivery_state_of(entry)))
         if left:
-            channel: Channel = one.channel
+            channel: Channel = amqp10.channel
             number = channel.closed_packet_number
             self.emitter.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
@@ -704,7 +704,7 @@ class Amqp10Tracker:
     # links
 
     @cython.cfunc
-    def _on_link(self, one: Amqp10Session, code: cython.int) -> None:
+    def _on_link(self, amqp10: Amqp10Session, code: cython.int) -> None:
         """An attach, a flow, a transfer or a detach."""
         frames: FrameRows = self.tracker.frames
         row: cython.longlong = self.row
@@ -714,19 +714,19 @@ class Amqp10Tracker:
         ts_ns: cython.longlong = self.ts_ns
         link: Link = None
         if code == ATTACH:
-            link = self._attach(one)
+            link = self._attach(amqp10)
         elif found.handle >= 0:
             key: cython.longlong = found.handle << 1 | side
-            if one.last_key != key:
-                handles: dict[Any, Any] = one.handles[side]
-                one.last = handles.get(found.handle)
-                if one.last is None and code == TRANSFER:
-                    one.last = self._proved_link(one)
-                one.last_key = key if one.last is not None else -1
-            link = one.last
+            if amqp10.last_key != key:
+                handles: dict[Any, Any] = amqp10.handles[side]
+                amqp10.last = handles.get(found.handle)
+                if amqp10.last is None and code == TRANSFER:
+                    amqp10.last = self._proved_link(amqp10)
+                amqp10.last_key = key if amqp10.last is not None else -1
+            link = amqp10.last
         if code == FLOW:
-            if one.windows.flow(side, found, number, ts_ns):
-                self._block(one)
+            if amqp10.windows.flow(side, found, number, ts_ns):
+                self._block(amqp10)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
         if (
@@ -749,21 +749,21 @@ class Amqp10Tracker:
                 frames.routing_key.values[row] = address.routing_key_code
         if code == TRANSFER:
             if found.manages:
-                self._manage(one, link)
-            self._transfer(one, link)
+                self._manage(amqp10, link)
+            self._transfer(amqp10, link)
         elif code == DETACH and link is not None:
-            self._detach(one, link)
+            self._detach(amqp10, link)
 
     @cython.cfunc
-    def _manage(self, one: Amqp10Session, link: Link | None) -> None:
+    def _manage(self, amqp10: Amqp10Session, link: Link | None) -> None:
         """A request to RabbitMQ's management, or an answer, which is noted in its request's frame
         if that was not refused."""
         frames: FrameRows = self.tracker.frames
         row: cython.longlong = self.row
-        state: Amqp10Connection = one.channel.session.amqp10
-        said = table_of(read_object(frames.arguments.bytes_of(row)), "management")
-        status = said.get("status")
-        key = str(said.get("message_id" if status is None else "correlation_id"))
+        state: Amqp10Connection = amqp10.channel.session.amqp10
+        management = table_of(read_object(frames.arguments.bytes_of(row)), "management")
+        status = management.get("status")
+        key = str(management.get("message_id" if status is None else "correlation_id"))
         if link is not None and link.address is None:  # its attach was not captured
             link.address = self._address(MANAGEMENT_NODE, self.side == 0)
         if state.asked is None:
@@ -789,15 +789,15 @@ class Amqp10Tracker:
             frames.wait(row)
 
     @cython.cfunc
-    def _block(self, one: Amqp10Session) -> None:
+    def _block(self, amqp10: Amqp10Session) -> None:
         """The broker stops a client on a session, as connection.blocked does, or resumes it."""
-        channel: Channel = one.channel
+        channel: Channel = amqp10.channel
         session: Session = channel.session
         ts_ns: cython.longlong = self.ts_ns
         sends: cython.bint = channel.published > 0
-        for link in one.links.values():
+        for link in amqp10.links.values():
             sends = sends or link.sends
-        if one.windows.stopped:
+        if amqp10.windows.stopped:
             if sends and session.blocked_since is None:
                 session.blocked_since = ts_ns
                 if self.census is not None:
@@ -809,7 +809,7 @@ class Amqp10Tracker:
             self._tell_connection("sender-resumed", session, {})
 
     @cython.cfunc
-    def _attach(self, one: Amqp10Session) -> Link:
+    def _attach(self, amqp10: Amqp10Session) -> Link:
         """A side attaches a link; None where that is not remembered."""
         side: cython.int = self.side
         found: Performative = self.found
@@ -819,20 +819,20 @@ class Amqp10Tracker:
         if not isinstance(name, str) or found.handle < 0:
             return None
         sender: cython.int = side if found.role != 1 else 1 - side
-        link: Link = one.links.get((name, sender))
+        link: Link = amqp10.links.get((name, sender))
         if link is not None and link.attached & 1 << side:
-            if not one.ended:  # else no side answers, and the name is free
-                self._tell("link-taken", one, link)
+            if not amqp10.ended:  # else no side answers, and the name is free
+                self._tell("link-taken", amqp10, link)
             before: cython.longlong = link.client_handle if side == 0 else link.server_handle
             if link.answered == 3 and before != found.handle:
-                del one.links[link.key]
+                del amqp10.links[link.key]
                 link.key = (name, sender, id(link))
-                one.links[link.key] = link  # it continues, by its handles
+                amqp10.links[link.key] = link  # it continues, by its handles
             else:
-                self._end_link(one, link)  # the new one takes its place
+                self._end_link(amqp10, link)  # the new one takes its place
             link = None
         if link is None:
-            link = self._new_link(one, name, sender, (name, sender))
+            link = self._new_link(amqp10, name, sender, (name, sender))
             if link is None:
                 return None
             link.attached_number = self.number
@@ -847,67 +847,67 @@ class Amqp10Tracker:
             text = link.learn(side, arguments, dumps if self.details else None)
             if text is not None:
                 link.address = self._address(text, link.sender == 0)
-        self._put_handle(one, link, found.handle)
+        self._put_handle(amqp10, link, found.handle)
         if link.answered == 3:
-            self._tell("link-attached", one, link)
-            self._count_consumer(one, link, 1)
+            self._tell("link-attached", amqp10, link)
+            self._count_consumer(amqp10, link, 1)
         return link
 
     @cython.cfunc
-    def _count_consumer(self, one: Amqp10Session, link: Link, change: Any) -> None:
+    def _count_consumer(self, amqp10: Amqp10Session, link: Link, change: Any) -> None:
         """A link that a client may receive on was answered, or such a one is over."""
         address: Address = link.address
         if self.census is None or link.sender == 0 or link.refused or address is None:
             return
         if address.queue is not None:
-            connection = one.channel.session.connection
-            said = (link.available, link.available_ns)
-            self.census.consume(connection, address.queue, change, *said)
+            connection = amqp10.channel.session.connection
+            available = (link.available, link.available_ns)
+            self.census.consume(connection, address.queue, change, *available)
 
     @cython.cfunc
-    def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
+    def _new_link(self, amqp10: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None beyond the limit of links."""
         if self.links >= _MAX_LINKS:
             self.settler.limit_reached("links")
             return None
-        link: Link = Link(name, sender, one.channel)
+        link: Link = Link(name, sender, amqp10.channel)
         self.links += 1
         link.key = key
-        one.links[key] = link
+        amqp10.links[key] = link
         if sender == 1:
-            one.channel.consumers += 1
+            amqp10.channel.consumers += 1
         return link
 
     @cython.cfunc
-    def _put_handle(self, one: Amqp10Session, link: Link, handle: cython.longlong) -> None:
+    def _put_handle(self, amqp10: Amqp10Session, link: Link, handle: cython.longlong) -> None:
         """A side knows a link by a handle."""
         side: cython.int = self.side
         if side == 0:
             link.client_handle = handle
         else:
             link.server_handle = handle
-        one.last_key = -1
-        one.handles[side][handle] = link
+        amqp10.last_key = -1
+        amqp10.handles[side][handle] = link
 
     @cython.cfunc
-    def _proved_link(self, one: Amqp10Session) -> Link:
+    def _proved_link(self, amqp10: Amqp10Session) -> Link:
         """A link whose attach was not seen, by a transfer of it; None where it would have been."""
         side: cython.int = self.side
         found: Performative = self.found
-        if one.channel.known and not one.channel.session.has_loss:
+        if amqp10.channel.known and not amqp10.channel.session.has_loss:
             return None
-        link: Link = self._new_link(one, None, side, (found.handle, side))
+        link: Link = self._new_link(amqp10, None, side, (found.handle, side))
         if link is not None:
-            self._put_handle(one, link, found.handle)
+            self._put_handle(amqp10, link, found.handle)
         return link
 
     @cython.cfunc
-    def _detach(self, one: Amqp10Session, link: Link) -> None:
+    def _detach(self, amqp10: Amqp10Session, link: Link) -> None:
         """A side detaches a link; the second ends it."""
         side: cython.int = self.side
         found: Performative = self.found
-        one.handles[side].pop(found.handle, None)
-        one.last_key = -1
+        amqp10.handles[side].pop(found.handle, None)
+        amqp10.last_key = -1
         link.attached &= ~(1 << side)
         if link.detached_number < 0:
             link.detached_number = self.number
@@ -916,22 +916,22 @@ class Amqp10Tracker:
             link.suspended = found.settled != 1
         if found.condition is not None and link.condition is None:
             link.condition, link.description = found.condition, found.description
-        self._tell("link-detached", one, link)
+        self._tell("link-detached", amqp10, link)
         if not link.attached:
-            self._end_link(one, link)
+            self._end_link(amqp10, link)
 
     @cython.cfunc
-    def _end_link(self, one: Amqp10Session, link: Link) -> None:
+    def _end_link(self, amqp10: Amqp10Session, link: Link) -> None:
         """A link is over."""
-        channel: Channel = one.channel
-        del one.links[link.key]
-        one.last_key = -1
-        _drop(one.handles[0], link.client_handle, link)
-        _drop(one.handles[1], link.server_handle, link)
+        channel: Channel = amqp10.channel
+        del amqp10.links[link.key]
+        amqp10.last_key = -1
+        _drop(amqp10.handles[0], link.client_handle, link)
+        _drop(amqp10.handles[1], link.server_handle, link)
         if link.closed_by is None:
             link.closed_by = channel.closed_by
         if link.answered == 3:
-            self._count_consumer(one, link, -1)
+            self._count_consumer(amqp10, link, -1)
             if link.sender == 1 and link.refused and not link.deliveries:
                 channel.consumers -= 1
         self.links -= 1
@@ -939,11 +939,11 @@ class Amqp10Tracker:
         self.tracker.end_link(link, channel)
 
     @cython.cfunc
-    def _tell(self, event: str, one: Amqp10Session, link: Link | None) -> None:
+    def _tell(self, event: str, amqp10: Amqp10Session, link: Link | None) -> None:
         """Ask the rules about a link."""
         if self.emitter is not None:
-            facts = {"link": link, "side": self.side, "found": self.found, "of": one}
-            self.emitter.emit(event, one.channel, self.number, self.ts_ns, facts)
+            facts = {"link": link, "side": self.side, "found": self.found, "of": amqp10}
+            self.emitter.emit(event, amqp10.channel, self.number, self.ts_ns, facts)
 
     def _use_words(self, words: Vocabularies) -> cython.int:
         """Rows have these vocabularies from now on: codes in others are not theirs."""
@@ -975,34 +975,34 @@ class Amqp10Tracker:
     # deliveries
 
     @cython.cfunc
-    def _transfer(self, one: Amqp10Session, link: Link | None) -> None:
+    def _transfer(self, amqp10: Amqp10Session, link: Link | None) -> None:
         """A transfer: the first of a delivery, or one more."""
         side: cython.int = self.side
         found: Performative = self.found
         number: cython.longlong = self.number
         ts_ns: cython.longlong = self.ts_ns
         settler: Settler = self.settler
-        channel: Channel = one.channel
+        channel: Channel = amqp10.channel
         entry: PendingMessage
-        said: DeliveryState = None
+        delivery_state: DeliveryState = None
         if self.accounts:
-            one.windows.transfer(side, number, ts_ns)
+            amqp10.windows.transfer(side, number, ts_ns)
         if not found.begins:
             entry = self.awaited.get(found.delivery)
             if entry is None and found.delivery == self.latest_ordinal:
                 entry = self.latest
             if entry is None:
                 return
-            said = delivery_state_of(entry)
+            delivery_state = delivery_state_of(entry)
         else:
             if self.accounts and link is not None and link.deliver(number, ts_ns):
-                self._tell("credit-awaited", one, link)
+                self._tell("credit-awaited", amqp10, link)
             entry = pending_message(channel, PUBLISH if side == 0 else DELIVER, number, ts_ns)
             entry.number = found.first
             entry.consumer = link
             if found.more == 1:
-                said = DeliveryState()
-                entry.route = (said,)
+                delivery_state = DeliveryState()
+                entry.route = (delivery_state,)
             if self.latest is not None:
                 self.awaited[self.latest_ordinal] = self.latest
             self.latest, self.latest_ordinal = entry, found.delivery
@@ -1019,36 +1019,38 @@ class Amqp10Tracker:
                     times.first_delivery_ns = ts_ns
                 times.last_delivery_ns = ts_ns
             if found.settled != 1:
-                self._await(one, entry)
-        presettled: cython.bint = found.settled == 1 and (said is None or not said.settled)
+                self._await(amqp10, entry)
+        presettled: cython.bint = found.settled == 1 and (
+            delivery_state is None or not delivery_state.settled
+        )
         if presettled:
             if link is not None:
                 link.presettled += 1
-            self._forget(one, entry)
+            self._forget(amqp10, entry)
             if side == 1 and entry.outcome < 0 and not entry.ended:
                 entry.wants = False
                 settler.settle(entry, answer_of(AUTOMATIC, entry.packet_number, entry.ts_ns))
             else:
                 settler.leave(entry, -1)
-        elif found.aborted == 1 and (said is None or not said.settled):
+        elif found.aborted == 1 and (delivery_state is None or not delivery_state.settled):
             if link is not None:
                 link.aborted += 1
-            self._tell("delivery-aborted", one, link)
-            self._forget(one, entry)
+            self._tell("delivery-aborted", amqp10, link)
+            self._forget(amqp10, entry)
             settler.leave(entry, -1)
-        if said is not None:
-            said.presettled = said.presettled or presettled
-            said.settled = said.settled or presettled or found.aborted == 1
-            presettled = said.presettled
+        if delivery_state is not None:
+            delivery_state.presettled = delivery_state.presettled or presettled
+            delivery_state.settled = delivery_state.settled or presettled or found.aborted == 1
+            presettled = delivery_state.presettled
         if found.state and not presettled:
             self._note(entry)
 
     @cython.cfunc
-    def _await(self, one: Amqp10Session, entry: PendingMessage) -> None:
+    def _await(self, amqp10: Amqp10Session, entry: PendingMessage) -> None:
         """A delivery waits for its settlement."""
         side: cython.int = self.side
         settler: Settler = self.settler
-        channel: Channel = one.channel
+        channel: Channel = amqp10.channel
         link: Link = link_of(entry)
         if entry.number < 0:  # nothing can name it
             settler.leave(entry, -1)
@@ -1056,18 +1058,18 @@ class Amqp10Tracker:
         is_full: cython.bint = settler.outstanding >= settler.most
         if is_full:
             settler.limit_reached("outstanding")
-        if is_full or one.was_settled(side, entry.number):
+        if is_full or amqp10.was_settled(side, entry.number):
             channel.publishes_uncertain = channel.deliveries_uncertain = True
             settler.leave(entry, -1)
             return
-        waiting: Ledger = one.unsettled[side]
+        waiting: Ledger = amqp10.unsettled[side]
         if waiting.shared:
-            one.unsettled = (Ledger(), Ledger())
-            waiting = one.unsettled[side]
-        one.in_vain -= _MAX_LOOKS
+            amqp10.unsettled = (Ledger(), Ledger())
+            waiting = amqp10.unsettled[side]
+        amqp10.in_vain -= _MAX_LOOKS
         before: PendingMessage = waiting.add(entry)
         if before is not None:
-            self._let_go(one, before, side, NULL)
+            self._let_go(amqp10, before, side, NULL)
             self._leave(before, False)
         settler.outstanding += 1
         entry.wants = True
@@ -1088,20 +1090,20 @@ class Amqp10Tracker:
             settler.count_unsettled(channel, entry)
 
     @cython.cfunc
-    def _forget(self, one: Amqp10Session, entry: PendingMessage) -> None:
+    def _forget(self, amqp10: Amqp10Session, entry: PendingMessage) -> None:
         """A delivery does not wait any longer: it is counted out."""
         side: cython.int = self.side
         if entry.held:
-            waiting: Ledger = one.unsettled[side]
+            waiting: Ledger = amqp10.unsettled[side]
             waiting.pop(entry.number)
-            self._let_go(one, entry, side, self.ts_ns)
+            self._let_go(amqp10, entry, side, self.ts_ns)
 
     def _let_go(
-        self, one: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
+        self, amqp10: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
     ) -> cython.int:
         """A delivery that waited does not any longer."""
         settler: Settler = self.settler
-        channel: Channel = one.channel
+        channel: Channel = amqp10.channel
         link: Link = link_of(entry)
         settler.outstanding -= 1
         if link is not None:
@@ -1118,14 +1120,14 @@ class Amqp10Tracker:
         """End a delivery that was not settled; its last outcome counts."""
         settler: Settler = self.settler
         channel: Channel = entry.channel
-        said: DeliveryState = delivery_state_of(entry)
+        delivery_state: DeliveryState = delivery_state_of(entry)
         if counted:
             settler.outstanding -= 1
-        if said is not None and said.state:
-            if self._is_sure(channel, said.losses):
-                self._decide(entry, said)
+        if delivery_state is not None and delivery_state.state:
+            if self._is_sure(channel, delivery_state.losses):
+                self._decide(entry, delivery_state)
                 return
-            said.clear()
+            delivery_state.clear()
         sure: cython.bint = not channel.session.has_loss and self._is_sure(channel, entry.losses)
         open_end: cython.int = UNCONFIRMED if entry.kind == PUBLISH else UNSETTLED
         settler.leave(entry, open_end if sure else -1)
@@ -1137,47 +1139,47 @@ class Amqp10Tracker:
         return channel.losses == losses and not session.missing and session.server_seen
 
     @cython.cfunc
-    def _disposition(self, one: Amqp10Session) -> None:
+    def _disposition(self, amqp10: Amqp10Session) -> None:
         """A range of deliveries gets an outcome, is settled, or both."""
         side: cython.int = self.side
         found: Performative = self.found
         sender: cython.int = 1 - side if found.role == 1 else side
-        waiting: Ledger = one.unsettled[sender]
+        waiting: Ledger = amqp10.unsettled[sender]
         self.scratch.settled = False  # which is what this self.row says, from its first delivery on
         if found.role == 1 and found.settled == 1 and found.first >= 0:
-            one.note_settled(sender, found.last)
+            amqp10.note_settled(sender, found.last)
         if found.first < 0 or waiting.waiting == 0:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
-        one.in_vain += min(span, waiting.waiting - 1)
-        if one.in_vain > self.settler.max_disorder:
-            self._give_up(one, waiting, sender)
+        amqp10.in_vain += min(span, waiting.waiting - 1)
+        if amqp10.in_vain > self.settler.max_disorder:
+            self._give_up(amqp10, waiting, sender)
             return
         if side == 1 and sender == 1 and found.settled != 1 and found.outcome >= RELEASED:
-            self._tell("deliveries-taken-back", one, None)
+            self._tell("deliveries-taken-back", amqp10, None)
         if span < waiting.waiting:
             i: cython.longlong
             for i in range(span + 1):
                 number: cython.longlong = (found.first + i) & _MASK
-                self._dispose(one, waiting, number)
+                self._dispose(amqp10, waiting, number)
             return
         for each in [entry.number for entry in waiting]:
             if (each - found.first) & _MASK <= span:
-                self._dispose(one, waiting, each)
+                self._dispose(amqp10, waiting, each)
 
-    def _give_up(self, one: Amqp10Session, waiting: Ledger, sender: cython.int) -> None:
+    def _give_up(self, amqp10: Amqp10Session, waiting: Ledger, sender: cython.int) -> None:
         """Dispositions name the same deliveries too often: those that wait are not followed."""
         entry: PendingMessage
         self.settler.limit_reached("disorder")
-        one.in_vain = 0
-        one.channel.publishes_uncertain = one.channel.deliveries_uncertain = True
+        amqp10.in_vain = 0
+        amqp10.channel.publishes_uncertain = amqp10.channel.deliveries_uncertain = True
         for entry in list(waiting):
-            self._let_go(one, entry, sender, NULL)
+            self._let_go(amqp10, entry, sender, NULL)
             self.settler.leave(entry, -1)
         waiting.pop_until(-1)
 
     @cython.cfunc
-    def _dispose(self, one: Amqp10Session, waiting: Ledger, number: cython.longlong) -> None:
+    def _dispose(self, amqp10: Amqp10Session, waiting: Ledger, number: cython.longlong) -> None:
         """A delivery, if one of this number waits, gets an outcome, is settled, or both.
 
         Behind a loss a range may go over deliveries that were settled otherwise before.
@@ -1189,111 +1191,111 @@ class Amqp10Tracker:
             return
         sure: cython.bint = number == found.first or number == found.last
         if not sure:
-            sure = self._is_sure(one.channel, entry.losses)
+            sure = self._is_sure(amqp10.channel, entry.losses)
         if found.condition is not None and self.side == 1 and entry.kind == DELIVER:
-            self._tell("settlement-refused", one, link_of(entry))
+            self._tell("settlement-refused", amqp10, link_of(entry))
         if found.settled == 1:
-            self._settle(one, entry, sure)
+            self._settle(amqp10, entry, sure)
         elif found.state and sure:
             self._note(entry)
 
     @cython.cfunc
     def _note(self, entry: PendingMessage) -> None:
         """Keep an outcome that does not settle its delivery."""
-        said: DeliveryState = delivery_state_of(entry)
-        if said is None:
-            said = DeliveryState()
-            entry.route = (said,)
-        self._say(entry.channel, said)
+        delivery_state: DeliveryState = delivery_state_of(entry)
+        if delivery_state is None:
+            delivery_state = DeliveryState()
+            entry.route = (delivery_state,)
+        self._keep_outcome(entry.channel, delivery_state)
 
-    def _say(self, channel: Channel, said: DeliveryState) -> cython.int:
+    def _keep_outcome(self, channel: Channel, delivery_state: DeliveryState) -> cython.int:
         """Keep the outcome of the current performative; returns 1 if it has one."""
         found: Performative = self.found
         if found.state <= RECEIVED:
             return 0
         if found.transaction:
-            said.transaction = found.transaction
+            delivery_state.transaction = found.transaction
         if found.outcome < ACCEPTED and found.state != DECLARED:
             return 0
-        said.state = found.state
-        said.outcome = found.outcome or ACCEPTED
-        said.side = self.side
-        said.number = self.number
-        said.ts_ns = self.ts_ns
-        said.losses = channel.losses
-        said.condition, said.description = found.condition, found.description
-        if said.description is not None:
-            said.description = said.description[:_MAX_DESCRIPTION]
-        said.undeliverable = found.undeliverable == 1
+        delivery_state.state = found.state
+        delivery_state.outcome = found.outcome or ACCEPTED
+        delivery_state.side = self.side
+        delivery_state.number = self.number
+        delivery_state.ts_ns = self.ts_ns
+        delivery_state.losses = channel.losses
+        delivery_state.condition, delivery_state.description = found.condition, found.description
+        if delivery_state.description is not None:
+            delivery_state.description = delivery_state.description[:_MAX_DESCRIPTION]
+        delivery_state.undeliverable = found.undeliverable == 1
         return 1
 
     @cython.cfunc
-    def _settle(self, one: Amqp10Session, entry: PendingMessage, sure: cython.bint) -> None:
+    def _settle(self, amqp10: Amqp10Session, entry: PendingMessage, sure: cython.bint) -> None:
         """A delivery is settled by a side, `sure`ly so."""
         side: cython.int = self.side
         sender: cython.int = 0 if entry.kind == PUBLISH else 1
         link: Link = link_of(entry)
-        said: DeliveryState = delivery_state_of(entry)
-        channel: Channel = one.channel
+        delivery_state: DeliveryState = delivery_state_of(entry)
+        channel: Channel = amqp10.channel
         if sender == 1 and side == 0:
             times = channel.own_times()
             times.acks += 1
             times.last_ack_ns = self.ts_ns
-        self._let_go(one, entry, sender, self.ts_ns)
+        self._let_go(amqp10, entry, sender, self.ts_ns)
         if not sure:
-            if said is not None:
-                said.clear()
-                said.settled = True
+            if delivery_state is not None:
+                delivery_state.clear()
+                delivery_state.settled = True
             self.settler.leave(entry, -1)
             return
-        if said is None:
-            said = self.scratch
-            if not said.settled:
-                said.clear()
-        if said is not self.scratch or not said.settled:
-            if not self._say(channel, said):
-                if not self._is_sure(channel, said.losses):
-                    said.clear()
-            said.settled = True
-            said.settled_by = SIDES[side]
-        default: str = None if said.state or link is None else link.default_outcome
+        if delivery_state is None:
+            delivery_state = self.scratch
+            if not delivery_state.settled:
+                delivery_state.clear()
+        if delivery_state is not self.scratch or not delivery_state.settled:
+            if not self._keep_outcome(channel, delivery_state):
+                if not self._is_sure(channel, delivery_state.losses):
+                    delivery_state.clear()
+            delivery_state.settled = True
+            delivery_state.settled_by = SIDES[side]
+        default: str = None if delivery_state.state or link is None else link.default_outcome
         if default is not None and default in _STATES and self._is_sure(channel, entry.losses):
-            said.state = said.outcome = _STATES.index(default)
-            said.number = self.number
-            said.ts_ns = self.ts_ns
-        if said.state:
-            self._decide(entry, said)
+            delivery_state.state = delivery_state.outcome = _STATES.index(default)
+            delivery_state.number = self.number
+            delivery_state.ts_ns = self.ts_ns
+        if delivery_state.state:
+            self._decide(entry, delivery_state)
         else:
-            self._write(entry, said)
+            self._write(entry, delivery_state)
             self.settler.leave(entry, -1)
-        if said is self.scratch:
+        if delivery_state is self.scratch:
             if entry.rows is None:
-                entry.route = (said,)  # until the self.row is there
+                entry.route = (delivery_state,)  # until the self.row is there
                 self.scratch = DeliveryState()
             elif default is not None:
-                said.settled = False
+                delivery_state.settled = False
 
-    def _decide(self, entry: PendingMessage, said: DeliveryState) -> cython.int:
+    def _decide(self, entry: PendingMessage, delivery_state: DeliveryState) -> cython.int:
         """Settle a delivery with its last outcome."""
         settler: Settler = self.settler
         channel: Channel = entry.channel
-        outcome: cython.int = said.outcome
+        outcome: cython.int = delivery_state.outcome
         if entry.outcome >= 0 or entry.ended:
             return 0
-        number: cython.longlong = said.number
-        ts_ns: cython.longlong = said.ts_ns
+        number: cython.longlong = delivery_state.number
+        ts_ns: cython.longlong = delivery_state.ts_ns
         if entry.consumer is not None:
             self._count_outcome(link_of(entry), outcome)
-        self._write(entry, said)
+        self._write(entry, delivery_state)
         means: cython.int = ACKED
         if entry.kind == DELIVER:
-            if outcome == REJECTED or (outcome == MODIFIED and said.undeliverable):
+            if outcome == REJECTED or (outcome == MODIFIED and delivery_state.undeliverable):
                 means = DISCARDED
             elif outcome == RELEASED or outcome == MODIFIED:
                 means = REQUEUED
             return settler.conclude(channel, entry, answer_of(means, number, ts_ns))
         if self.emitter is not None and outcome != ACCEPTED:
-            facts = {"of": transferred_of(entry, said)}
+            facts = {"of": transferred_of(entry, delivery_state)}
             self.emitter.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == RELEASED or outcome == MODIFIED:
             times = channel.own_times()
@@ -1346,7 +1348,7 @@ class Amqp10Tracker:
                 if link.batch != self.batch:
                     self._find_code(link, words)
                 messages.consumer_tag.values[row] = link.code
-                if more.told:
+                if more.all_columns:
                     octets: cython.longlong = more.message_bytes.values[row]
                     if octets > 0:  # it may be unknown
                         link.bytes += octets
@@ -1361,7 +1363,7 @@ class Amqp10Tracker:
                     messages.queue.values[row] = address.queue_code
                     messages.exchange.values[row] = address.exchange_code
                     messages.routing_key.values[row] = address.routing_key_code
-                    if more.told and messages.wanted:
+                    if more.all_columns and messages.wanted:
                         _put_address(more, row, address)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
@@ -1375,22 +1377,24 @@ class Amqp10Tracker:
         settler.attach(entry, messages, row)
         if self.emitter is not None:
             self._tell_message(entry, side, messages, row)
-        said: DeliveryState = delivery_state_of(entry)
-        if said is not None and more.told:
-            if said.settled_by is not None or (said.state and (entry.outcome >= 0 or entry.ended)):
-                self._write(entry, said)
-            elif said.transaction is not None:
-                more.transaction.put(row, said.transaction)
+        delivery_state: DeliveryState = delivery_state_of(entry)
+        if delivery_state is not None and more.all_columns:
+            if delivery_state.settled_by is not None or (
+                delivery_state.state and (entry.outcome >= 0 or entry.ended)
+            ):
+                self._write(entry, delivery_state)
+            elif delivery_state.transaction is not None:
+                more.transaction.put(row, delivery_state.transaction)
         return 0
 
     def _note_address(self, entry: PendingMessage, text: str) -> None:
         """Keep the `to` address of a message, for a link to the anonymous terminus."""
-        said: DeliveryState = delivery_state_of(entry)
-        if said is None and entry.held and self.emitter is not None:
-            said = DeliveryState()
-            entry.route = (said,)
-        if said is not None:
-            said.address = text
+        delivery_state: DeliveryState = delivery_state_of(entry)
+        if delivery_state is None and entry.held and self.emitter is not None:
+            delivery_state = DeliveryState()
+            entry.route = (delivery_state,)
+        if delivery_state is not None:
+            delivery_state.address = text
 
     @cython.cfunc
     def _address(self, text: str, sends: cython.bint) -> Address:
@@ -1448,21 +1452,21 @@ class Amqp10Tracker:
             self.emitter.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
-    def _write(self, entry: PendingMessage, said: DeliveryState) -> cython.int:
+    def _write(self, entry: PendingMessage, delivery_state: DeliveryState) -> cython.int:
         """Write what became of a delivery into its row, where that is there and open."""
         rows: MessageRows = entry.rows
         if rows is None or rows.given or not rows.wanted or rows.deliveries is None:
             return 0
         more: DeliveryColumns = rows.deliveries
-        if not more.told:
+        if not more.all_columns:
             return 0
-        if said.state < len(_STATES):
-            more.state.put(entry.row, _STATES[said.state])
-        more.settled_by.put(entry.row, said.settled_by)
-        if said.condition is not None:
-            more.state_error.put(entry.row, said.condition)
-        if said.transaction is not None:
-            more.transaction.put(entry.row, said.transaction)
+        if delivery_state.state < len(_STATES):
+            more.state.put(entry.row, _STATES[delivery_state.state])
+        more.settled_by.put(entry.row, delivery_state.settled_by)
+        if delivery_state.condition is not None:
+            more.state_error.put(entry.row, delivery_state.condition)
+        if delivery_state.transaction is not None:
+            more.transaction.put(entry.row, delivery_state.transaction)
         return 0
 
 
@@ -1589,5 +1593,5 @@ def handshake_of(state: Any) -> Any:
     return found
 
 
-def _least(one: Any, other: Any) -> Any:
-    return min([each for each in (one, other) if isinstance(each, int)], default=None)
+def _least(amqp10: Any, other: Any) -> Any:
+    return min([each for each in (amqp10, other) if isinstance(each, int)], default=None)

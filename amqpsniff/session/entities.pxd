@@ -126,7 +126,6 @@ cdef class MessageTimes(QueueTimes):
     cdef public long long acks
     cdef public long long multiple_acks
     cdef public long long requeued
-    cdef public long long discarded
     cdef public long long rejected
     cdef public long long redelivered
     cdef public long long gets

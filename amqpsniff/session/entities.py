@@ -521,7 +521,6 @@ class MessageTimes(QueueTimes):
     acks: cython.longlong
     multiple_acks: cython.longlong
     requeued: cython.longlong
-    discarded: cython.longlong
     rejected: cython.longlong
     redelivered: cython.longlong
     gets: cython.longlong
@@ -547,7 +546,7 @@ class MessageTimes(QueueTimes):
         self.pauses = self.pause_ns = 0
         self.pause_number, self.pause_began_ns = -1, NULL
         self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
-        self.requeued = self.discarded = self.rejected = self.redelivered = 0
+        self.requeued = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = NULL
         self.first_publish_number = self.last_publish_number = 0

@@ -14,7 +14,7 @@ cdef class Route:
     cdef public bint has_steps
     cdef public bint mandatory
     cdef public list later
-    cdef public object told
+    cdef public object origin
     cdef public tuple roles
     cdef int add(self, long long number, long long ts_ns) except? -1
     cdef int _begin_step(self, long long ts_ns) except? -1

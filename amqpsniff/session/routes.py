@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import MessageRows
 
 _MAX_ROUTES = cython.declare(cython.int, 256)
-"""Routes of one connection that are told apart; messages on further ones are not counted. Programs
+"""Routes of one connection that are kept apart; messages on further ones are not counted. Programs
 that make up a routing key for each message have no routes that could be judged."""
 
 _MAX_OF_ALL = cython.declare(cython.longlong, 50_000)
@@ -39,7 +39,7 @@ class Route:
 
     `has_steps`: arrivals over time are kept, see `steps`. `roles`: roles of its messages in
     frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least one publish was mandatory.
-    `told`: a rule's report about the connection, for its end.
+    `origin`: a rule's report about the connection, for its end.
     """
 
     count: cython.longlong
@@ -53,7 +53,7 @@ class Route:
     mandatory: cython.bint
 
     later: list[Any]
-    told: Any
+    origin: Any
     roles: tuple[Any, ...]
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Route:
         self.step = -1
         self.step_bits = _STEP_BITS
         self.has_steps = True
-        self.later = self.told = None
+        self.later = self.origin = None
         self.roles = ()
         self.mandatory = False
 
@@ -104,7 +104,7 @@ def known_after(count: Any, steps: Any, ts_ns: Any) -> Any:
 
 
 def keep(
-    kept: Any, where: tuple[Any, ...], routes: Any, told: Any, most: cython.Py_ssize_t,
+    kept: Any, where: tuple[Any, ...], routes: Any, origin: Any, most: cython.Py_ssize_t,
     of_each: cython.Py_ssize_t,
 ) -> bool:  # fmt: skip
     """Put routes by exchange and routing key where those of all connections are: lists of at most
@@ -120,7 +120,7 @@ def keep(
                 return False
             listed = kept[name] = []
         if len(listed) < of_each:
-            route.told = told
+            route.origin = origin
             listed.append(route)
     return True
 

@@ -825,10 +825,7 @@ class Settler:
                     times.slow_ack_number = entry.packet_number
                     times.slow_ack_ns = entry.ts_ns
             return 0
-        if outcome == REQUEUED:
-            times.requeued += 1
-        else:
-            times.discarded += 1
+        times.requeued += outcome == REQUEUED
         if self.emitter is not None:
             event = "requeued" if outcome == REQUEUED else "discarded"
             self.emitter.emit(event, channel, answer.number, answer.ts_ns, {"entry": entry})

@@ -15,7 +15,7 @@ cdef class SideColumns:
     cpdef bint clear(self, long long rows) except? -1
 
 cdef class DeliveryColumns(SideColumns):
-    cdef public bint told
+    cdef public bint all_columns
     cdef public dict answers
     cdef public Codes transfers
     cdef public Codes delivery_count

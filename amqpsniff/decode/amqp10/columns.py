@@ -117,12 +117,12 @@ class SideColumns:
 
 @cython.cclass
 class DeliveryColumns(SideColumns):
-    """Columns of deliveries; null in other rows. If not `told`, only addresses are made.
+    """Columns of deliveries; null in other rows. If not `all_columns`, only addresses are made.
 
     `answers` are the bodies of short answers of RabbitMQ's management, by ordinal, for rules.
     """
 
-    told: cython.bint
+    all_columns: cython.bint
     answers: dict[Any, Any]
 
     transfers: Codes
@@ -142,9 +142,9 @@ class DeliveryColumns(SideColumns):
     NAMES = ("state", "state_error", "settled_by", "transaction", "address")
     TEXTS = ("tag", "annotations")
 
-    def __init__(self, told: Any) -> None:
+    def __init__(self, all_columns: Any) -> None:
         SideColumns.__init__(self)
-        self.told = told
+        self.all_columns = all_columns
         self.answers = {}
-        if not told:
+        if not all_columns:
             self.made = {"address": self.address}

@@ -210,7 +210,7 @@ class DeliveryAssembler:
         self.new_hash = contents.new_hash
         self.keep_bodies = contents.keep_bodies
         self.meanings = contents.writer.meanings
-        self.told = _are_told(plan)
+        self.all_columns = _has_all_columns(plan)
         self.reader = TypedReader(messages.headers)
         self.properties, self.annotations = ValueCache(), ValueCache()
         self.ttl = self.ttl_code = -1
@@ -291,7 +291,7 @@ class DeliveryAssembler:
         self.begun += 1
         found.format = found.tag_bytes = -1
         found.reads = self.messages.wanted
-        if found.reads and self.told:
+        if found.reads and self.all_columns:
             found.format = fields.number(reader, 3)
             at: cython.longlong = fields.start(2)
             count: cython.longlong = -1 if at < 0 else reader.text_at(at, fields.ends[2])
@@ -394,7 +394,7 @@ class DeliveryAssembler:
                 break
             if not found.reads or code < 0 or code > _FOOTER:
                 pass
-            elif not self.told and (code == 1 or code == 2 or code == _FOOTER):
+            elif not self.all_columns and (code == 1 or code == 2 or code == _FOOTER):
                 pass  # annotations that are not requested
             elif found.source is not None or self._may_keep(found, after - place):
                 if found.places[code] < 0:
@@ -559,7 +559,7 @@ class DeliveryAssembler:
         if connection.client_direction >= 0:
             side = half.direction ^ connection.client_direction
         if out.deliveries is None:
-            out.deliveries = DeliveryColumns(self.told)
+            out.deliveries = DeliveryColumns(self.all_columns)
         more: DeliveryColumns = out.deliveries
         if more.capacity < out.capacity:
             more.reserve(out.capacity)
@@ -587,7 +587,7 @@ class DeliveryAssembler:
             out.mandatory.values[row] = -1
             out.immediate.values[row] = -1
             out.redelivered.values[row] = -1
-            if more.told:
+            if more.all_columns:
                 more.transfers.values[row] = found.transfers
                 more.message_bytes.values[row] = NULL if found.holed else found.seen + found.lost
                 if found.format >= 0:
@@ -595,7 +595,7 @@ class DeliveryAssembler:
         if found.reads:
             self._write_sections(half, found, row)
         if out.wanted:
-            if more.told and found.tag_bytes >= 0:
+            if more.all_columns and found.tag_bytes >= 0:
                 _put_tag(more.tag, row, found)
             if found.answers and found.keeping and found.body.used <= _MAX_ANSWER:
                 if len(more.answers) < _MAX_ANSWER:  # who asks for it takes it out
@@ -638,7 +638,7 @@ class DeliveryAssembler:
             out.headers.begin(row)
             self.properties.put_table(reader, at, at + found.sizes[_APPLICATION_PROPERTIES])
             out.headers.end()
-        further: list[Any] = self._further(reader, found) if self.told else []
+        further: list[Any] = self._further(reader, found) if self.all_columns else []
         if further or found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
             self._write_annotations(reader, found, row, further)
         reader.out = before
@@ -767,7 +767,7 @@ class DeliveryAssembler:
             out.redelivered.values[row] = 1
         elif first == 1:
             out.redelivered.values[row] = 0
-        if count >= 0 and more.told:
+        if count >= 0 and more.all_columns:
             more.delivery_count.values[row] = min(count, 0x7FFFFFFF)
         return 0
 
@@ -968,7 +968,7 @@ def _put_tag(column: Texts, row: cython.longlong, found: Delivery) -> cython.int
     return column.end()
 
 
-def _are_told(plan: Plan) -> bool:
+def _has_all_columns(plan: Plan) -> bool:
     """True if columns of deliveries are read: in the messages that are asked for, or by others."""
     if plan.judged or "links" in plan.tables:
         return True

@@ -484,8 +484,8 @@ class Emitter:
             if session.looked <= _LOOKED_FIRST or session.looked % _LOOKED_EACH == 0:
                 facts = {"entry": entry, "rows": messages, "row": row, "fields": note.fields}
                 self.emit("looked-at", channel, number, ts_ns, facts)
-        if note.said is not None:
-            facts = {"entry": entry, "rows": messages, "row": row, "meaning": note.said}
+        if note.meaning is not None:
+            facts = {"entry": entry, "rows": messages, "row": row, "meaning": note.meaning}
             self.emit("noted", channel, number, ts_ns, facts)
         return 0
 

@@ -655,7 +655,7 @@ def read_all(rows: Iterable[Any]) -> list[_Published]:
 
 
 def _publishes(route: Any) -> _Published:
-    who, capture, captures, ends = route.told
+    who, capture, captures, ends = route.origin
     first_in, last_in = (
         capture_at(capture, captures, at) for at in (route.first_ns, route.last_ns)
     )
@@ -936,7 +936,7 @@ def got_on(context: RuleContext, key: Sequence[str], ts_ns: int | None) -> list[
     return [
         delivery
         if isinstance(delivery, _Delivered)
-        else _Delivered._make((*delivery.told, delivery.last_ns, delivery.count, delivery.roles))
+        else _Delivered._make((*delivery.origin, delivery.last_ns, delivery.count, delivery.roles))
         for delivery in context.shared.get(DELIVERED, {}).get(key, ())
         if ts_ns is None or delivery.last_ns > ts_ns
     ]
