@@ -127,9 +127,9 @@ class Frame(Row):
     response_ns: int | None
 
     def __repr__(self) -> str:
-        what = self.method or self.frame_type
+        title = self.method or self.frame_type
         return self._repr(
-            what, f"#{self.packet_number}", f"channel {self.channel}", f"from {self.sender}"
+            title, f"#{self.packet_number}", f"channel {self.channel}", f"from {self.sender}"
         )
 
 

@@ -405,7 +405,7 @@ class Pipeline:
             totals.midstream += 1
             seen = "connection.start" in getattr(connection.session, "handshake", ())
             detail = "only what came before connection.start is missing" if seen else ""
-            self._say_of("midstream", detail, connection)
+            self._add_finding("midstream", detail, connection)
         totals.one_sided += 0 in conversation.packets
         if not conversation.impaired:
             return
@@ -414,9 +414,11 @@ class Pipeline:
         if gaps:
             totals.gaps += gaps
             totals.lost_bytes += lost
-            self._say_of("tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection)
+            self._add_finding(
+                "tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection
+            )
 
-    def _say_of(self, code: str, detail: str, connection: Any) -> None:
+    def _add_finding(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""
         conversation = connection.conversation
         start_ns = conversation.start_ns if conversation.start_ns > 0 else None

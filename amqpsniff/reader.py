@@ -154,8 +154,8 @@ class Capture:
 
     def __repr__(self) -> str:
         names = ", ".join(map(html_repr.line, self.names[:MAX_NAMES])) or "closed"
-        more = len(self.names) - MAX_NAMES
-        return f"<Capture {names}{f' and {more:,} more' if more > 0 else ''}>"
+        others = len(self.names) - MAX_NAMES
+        return f"<Capture {names}{f' and {others:,} more' if others > 0 else ''}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what would be read, how, and the counts of the last pass."""
@@ -199,11 +199,11 @@ class Capture:
         >>> sum(batch.num_rows for batch in capture.batches("frames"))
         563
         """
-        wanted = None if columns is None else {table: columns}
+        needed = None if columns is None else {table: columns}
         if part or limit is not None:
             return self._chosen_batches(table, self._selection(part, limit), columns, encoded)
-        passed = self.passes.tables(table, encoded=encoded, columns=wanted)
-        return map(itemgetter(1), passed)  # which keeps no batch while the next is made
+        batches = self.passes.tables(table, encoded=encoded, columns=needed)
+        return map(itemgetter(1), batches)  # which keeps no batch while the next is made
 
     def _chosen_batches(
         self, table: str, part: Selection, columns: Collection[str] | None, encoded: bool
@@ -215,8 +215,8 @@ class Capture:
         names = Maker(table, columns=columns).schema.names
         needed = {table: rows.needed(columns)}
         for _, batch in self.passes.tables(table, encoded=encoded, columns=needed):
-            if (kept := rows.of(batch)).num_rows:
-                yield kept.select(names)
+            if (selected := rows.of(batch)).num_rows:
+                yield selected.select(names)
             if rows.done:
                 return
 
@@ -609,8 +609,11 @@ class Capture:
 
         columns = (*LINE_COLUMNS, *READ_BY) if bodies else LINE_COLUMNS
         options = replace(self.options, bodies=True) if bodies else self.options
-        (wanted,) = self.passes.row_filters(part, "frames")
-        needed = {"frames": {*FRAME_COLUMNS, *wanted.columns}, "messages": {*MESSAGE_KEY, *columns}}
+        (row_filter,) = self.passes.row_filters(part, "frames")
+        needed = {
+            "frames": {*FRAME_COLUMNS, *row_filter.columns},
+            "messages": {*MESSAGE_KEY, *columns},
+        }
         share = share_of([row])
         passes = self.passes
         batches = passes.tables(*needed, encoded=True, columns=needed, share=share, options=options)

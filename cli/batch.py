@@ -118,8 +118,8 @@ def batch(
         "--frameworks": frameworks, "--replace": replace,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
-    given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
-    given += [name for name, wanted in flags.items() if wanted]
+    given = [f"{name}={value}" for name, several in values.items() for value in several or ()]
+    given += [name for name, is_set in flags.items() if is_set]
     return _run([*given, "--", *inputs], decoding.quiet)
 
 
@@ -130,11 +130,11 @@ def _given(value: str | None) -> list[str]:
 def _run(given: list[str], quiet: bool) -> int:
     """Run the job in a process of its own; the exit code."""
     require_room()
-    with tempfile.TemporaryFile() as said, Shown(quiet) as shown:
+    with tempfile.TemporaryFile() as log, Shown(quiet) as shown:
         process = subprocess.Popen(
             [sys.executable, "-m", JOB, *given],
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=log,
             start_new_session=True,
             env=safe_environment(),
         )
@@ -146,7 +146,7 @@ def _run(given: list[str], quiet: bool) -> int:
             _end(process)
             raise
         shown.finish()
-        return _explain(said, code) if code else 0
+        return _explain(log, code) if code else 0
 
 
 def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:
@@ -169,10 +169,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _explain(said: IO[bytes], code: int) -> int:
+def _explain(log: IO[bytes], code: int) -> int:
     """Print why the job failed, in its own words or with the end of Spark's; the exit code."""
-    said.seek(0)
-    lines = said.read().decode(errors="replace").splitlines()
+    log.seek(0)
+    lines = log.read().decode(errors="replace").splitlines()
     # a Java that is killed may leave an unfinished line, and the message stands behind it
     own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
@@ -227,13 +227,13 @@ class Shown:
         self._quiet = quiet
         self._live: Any = None
         self._bar: Any = None
-        self._more: Any = None
+        self._detail: Any = None
         self._reports: list[dict[str, Any]] = []
         self._summary: dict[str, Any] | None = None
         self._page: str | None = None
         self._stage = ""
         self._began = time.monotonic()
-        self._wanted = not quiet and sys.stderr.isatty()
+        self._enabled = not quiet and sys.stderr.isatty()
 
     def __enter__(self) -> Shown:
         return self
@@ -266,7 +266,7 @@ class Shown:
             _show(output, report)
 
     def _progress(self, fact: dict[str, Any]) -> None:
-        if not self._wanted:
+        if not self._enabled:
             return
         if self._live is None:
             self._start()
@@ -282,7 +282,7 @@ class Shown:
         part, left = (f"{done / total:4.0%}", "left") if total else ("", "")
         task = self._bar.task_ids[0]
         self._bar.update(task, completed=done, total=total, part=part, left=left)
-        self._more.plain = _more(fact)
+        self._detail.plain = _detail_text(fact)
 
     def _start(self) -> None:
         from rich.console import Console, Group
@@ -297,7 +297,7 @@ class Shown:
         from rich.text import Text
 
         errors = Console(stderr=True)
-        self._more = Text()
+        self._detail = Text()
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -307,7 +307,7 @@ class Shown:
             TextColumn("{task.fields[left]}"),
             console=errors,
         )
-        shown = Group(self._bar, self._more)
+        shown = Group(self._bar, self._detail)
         self._live = Live(shown, console=errors, transient=True)
         self._live.start()
 
@@ -317,7 +317,7 @@ class Shown:
             self._live = None
 
 
-def _more(fact: dict[str, Any]) -> str:
+def _detail_text(fact: dict[str, Any]) -> str:
     """The progress of a step, for the line below the bar; that of a terabyte fits 80 columns."""
     if fact["stage"] == "files" and fact.get("total"):
         return f"{fact['done']:,} of {plural(fact['total'], 'file')}"
@@ -325,23 +325,23 @@ def _more(fact: dict[str, Any]) -> str:
         return str(fact["report"])
     if fact["stage"] != "tasks":
         return ""
-    whole = fact["total_bytes"]
-    unit, octets = next((one for one in UNITS if whole >= one[1] * MIN_UNITS), UNITS[-1])
+    total_bytes = fact["total_bytes"]
+    unit, octets = next((pair for pair in UNITS if total_bytes >= pair[1] * MIN_UNITS), UNITS[-1])
     return (
         f"{fact['files']:,} of {plural(fact['total_files'], 'file')}, "
-        f"{fact['bytes'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
+        f"{fact['bytes'] / octets:,.0f} of {total_bytes / octets:,.0f} {unit}, "
         f"{fact['rows']:,} rows, {fact['findings']:,} findings"
     )
 
 
 def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     count, octets = summary["files"], summary["bytes"]
-    known = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
+    size = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
     before = summary["done_before"]
     done = f" ({before:,} of {summary['tasks']:,} tasks were done before)" if before else ""
     rows = summary["rows"]
     lines = [
-        f"{plural(count, 'file')}{known}, in {seconds:.0f} s{done}",
+        f"{plural(count, 'file')}{size}, in {seconds:.0f} s{done}",
         "rows: " + ", ".join(f"{name} {count:,}" for name, count in rows.items()),
     ]
     if summary["bad_files"]:
@@ -365,12 +365,12 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     for row in rows:
         cells = [_local(cell) if time else cell for cell, time in zip(row, times, strict=True)]
         grid.add(*map(harmless, cells))
-    left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
+    notes = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
     unseen = ", ".join(grid.left_out(output.room))
-    left += [f"left out for want of width: {unseen}"] if unseen else []
+    notes += [f"left out for want of width: {unseen}"] if unseen else []
     lines = list(grid.lines(output.room, output.paint))
-    if left:
-        note = f"({'; '.join(left)}; see reports/{report['report']}.csv)"
+    if notes:
+        note = f"({'; '.join(notes)}; see reports/{report['report']}.csv)"
         lines += Words(note, "key").lines(output.room, output.paint)
     output.lines([*lines, ""])
 

@@ -187,21 +187,21 @@ def _no_option(text: str, name: str) -> str:
 def _leave_out_types(program: Any) -> None:
     """Keep the help from saying `<str>` of captures and other arguments, as typer does."""
     for command in program.commands.values():
-        for one in command.params:
-            if one.param_type_name == "argument":
-                one.type = copy(one.type)
-                one.type.get_metavar = lambda param, ctx: ""
-                one.make_metavar = partial(_usage, one)
+        for param in command.params:
+            if param.param_type_name == "argument":
+                param.type = copy(param.type)
+                param.type.get_metavar = lambda param, ctx: ""
+                param.make_metavar = partial(_usage, param)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         print(f"amqpsniff {__version__}")
         raise typer.Exit
 
 
-def _show_man(wanted: bool) -> None:
-    if wanted:
+def _show_man(is_given: bool) -> None:
+    if is_given:
         from .manual import page
 
         print(page(typer.main.get_command(application(*COMMANDS))), end="")
@@ -247,11 +247,11 @@ def _one_line(error: Any, name: str) -> str:
     if name == "sql" and "'CAPTURE...'" in text:
         # where there is only one argument typer takes it for SELECT
         text = "Missing argument 'SELECT', behind the captures"
-    for said, meant in _PLAINER.items():
-        text = text.replace(said, meant)
+    for message, plain in _PLAINER.items():
+        text = text.replace(message, plain)
     if text.startswith("No such option: "):
         text = _no_option(text, name)
     elif text.startswith("No such command "):
         text += ", and no such file"
-    where = f"amqpsniff {name}" if name in COMMANDS else "amqpsniff"
-    return f"{text}; see `{where} --help`"
+    command = f"amqpsniff {name}" if name in COMMANDS else "amqpsniff"
+    return f"{text}; see `{command} --help`"

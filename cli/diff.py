@@ -198,7 +198,7 @@ def _rates(rows: list[Row]) -> Grid:
 
 def _latencies(rows: list[Row]) -> Grid:
     def both(key: str, write: Callable[[Any], str], none: str = NONE) -> Callable[[Row], str]:
-        return lambda row: " → ".join(write(one[key]) if one else none for one in _sides(row))
+        return lambda row: " → ".join(write(side[key]) if side else none for side in _sides(row))
 
     return table(
         rows,
@@ -223,7 +223,7 @@ def _findings(rows: list[Row]) -> Iterator[Words]:
     """A line or two for each: what it is, then whose and about what."""
     for row in rows:
         side = row["after"] or row["before"]
-        times = " → ".join(count(one["count"]) if one else "0" for one in _sides(row))
+        times = " → ".join(count(figures["count"]) if figures else "0" for figures in _sides(row))
         word = row["change"] if row["change"] != "changed" else row["notable"]
         line = Words(f"{word:<5}", _STYLES.get(word, ""))
         line.add(f" {row['severity']:<7}", row["severity"]).add(f" {row['title']}  ")
@@ -325,10 +325,10 @@ def _closes(rows: list[Row]) -> Grid:
 def _verdict(report: Row) -> Words:
     """One line: how much changed."""
     changed = Counter(row["change"] for row in report["findings"])
-    told = [f"{count(changed[word])} {word}" for word in _CHANGES if changed[word]]
+    changes = [f"{count(changed[word])} {word}" for word in _CHANGES if changed[word]]
     number = report["notable_count"]
     notable = plural(number, "notable difference") if number else "no notable difference"
-    return Words(f"{notable}; findings: {', '.join(told) or 'none'}")
+    return Words(f"{notable}; findings: {', '.join(changes) or 'none'}")
 
 
 _CHANGES = ("new", "changed", "gone", "same")

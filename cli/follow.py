@@ -85,7 +85,7 @@ def follow(
     entries = iter(found.entries)
     output.lines(line for entry in islice(entries, rows.limit) for line in telling.tell(entry))
     if next(entries, None) is None:
-        output.lines(telling.end(whole=rows.to is None))
+        output.lines(telling.end(complete=rows.to is None))
     return reading.exit_code
 
 
@@ -121,15 +121,15 @@ class Telling:
         """The two ends of the conversation."""
         row, paint = self._row, self._output.paint
         yield f"{paint('connection', row['connection_id'])} {ends(row['client'], row['server'])}"
-        said = " ".join(
+        details = " ".join(
             f"{name}={word(row[column])}" if name else word(row[column])
             for column, name in SAID
             if row[column] is not None
         )
         if row["midstream"]:
-            said = f"it began before the capture {said}".rstrip()
-        if said:
-            yield self._cut(said)
+            details = f"it began before the capture {details}".rstrip()
+        if details:
+            yield self._cut(details)
 
     def tell(self, entry: Entry) -> Iterator[str]:
         """The lines of an entry, after the findings that come before it."""
@@ -144,13 +144,13 @@ class Telling:
         if entry.message and entry.message.get("body"):
             yield from preview(entry.message, self._body_limit, self._output)
 
-    def end(self, *, whole: bool) -> Iterator[str]:
-        """Lines after the last entry; `whole` if none was left out after it."""
+    def end(self, *, complete: bool) -> Iterator[str]:
+        """Lines after the last entry; `complete` if none was left out after it."""
         while self._findings:
             yield from self._finding(self._findings.popleft())
-        if whole and self._row["closed_by"] in ENDS:
+        if complete and self._row["closed_by"] in ENDS:
             yield self._cut(ENDS[self._row["closed_by"]])
-        if whole and self._row["owed"] is not None:
+        if complete and self._row["owed"] is not None:
             yield self._cut(self._row["owed"])
 
     def _before(self, entry: Entry) -> Iterator[str]:

@@ -111,11 +111,11 @@ def links() -> None:
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     reading, output = Reading(source, rows), Output()
-    wanted = reading.row_filter(rows, table)
+    row_filter = reading.row_filter(rows, table)
     several = reading.several
-    some = False
-    for columns in _pieces(reading, wanted, table, verbose):
-        some = True
+    has_rows = False
+    for columns in _pieces(reading, row_filter, table, verbose):
+        has_rows = True
         if verbose:
             output.lines(blocks(table, columns, output.paint))
         else:
@@ -130,21 +130,21 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             passes.totals,
             output,
             rows.limit,
-            below=some,
+            below=has_rows,
             verbose=verbose,
         )
-    reading.miss(wanted)
+    reading.miss(row_filter)
     return reading.exit_code
 
 
-def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Columns]:
+def _pieces(reading: Any, row_filter: Any, table: str, verbose: bool) -> Iterator[Columns]:
     """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
     needed = None if verbose else columns_of(table)  # there may be very many rows
     held: Columns = {}
     rows = 0
-    for chosen in reading.chosen(wanted, columns=needed, progress=True, shown=True):
+    for chosen in reading.chosen(row_filter, columns=needed, progress=True, shown=True):
         at = 0
         while at < chosen.num_rows:
             part = chosen.slice(at, MAX_LAID_OUT - rows)
@@ -193,14 +193,16 @@ def grid(
     laid_out = Grid(("*capture|" if several else "") + "id|=client|" + headings, styles=styles)
     clients = _each(named, columns["client"])
     if narrow:  # a port alone names no client among several hosts
-        hosts = {(one or "").rpartition(":")[0] for one in columns["client"]}
+        hosts = {(client or "").rpartition(":")[0] for client in columns["client"]}
         if len(hosts) == 1:
-            clients = [f":{one.rpartition(':')[2]}" for one in clients]
-    whose = [_each(short_id, columns["connection_id"]), clients]
+            clients = [f":{client.rpartition(':')[2]}" for client in clients]
+    first_columns = [_each(short_id, columns["connection_id"]), clients]
     if several:
-        whose.insert(0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"]))
+        first_columns.insert(
+            0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"])
+        )
     shown = [_each(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]]
-    laid_out.extend([*whose, *shown])
+    laid_out.extend([*first_columns, *shown])
     return laid_out
 
 
@@ -255,10 +257,10 @@ def _opening(number: int, nth: int) -> str:
     return str(number) + (f" #{nth}" if nth > 1 else "")
 
 
-def _most_and_last(most: int | None, end: int | None) -> str | Words:
-    if most is None:
+def _max_and_last(maximum: int | None, end: int | None) -> str | Words:
+    if maximum is None:
         return UNKNOWN
-    text = f"{count(most)}/{count(end)}"
+    text = f"{count(maximum)}/{count(end)}"
     return Words(text, "warning") if end else text
 
 
@@ -282,8 +284,8 @@ def _detached(
     return Words(f"{verb} by {by}", "error" if condition else "")
 
 
-def _condition(*said: str | None) -> str:
-    return harmless(": ".join(filter(None, said)))
+def _condition(*parts: str | None) -> str:
+    return harmless(": ".join(filter(None, parts)))
 
 
 def _address(role: str, target: str | None, source: str | None) -> str:
@@ -325,10 +327,10 @@ _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
         (">?published", count, "published"),
         (">?????confirmed", count, "confirmed"),
         (">?????returned", count, "returned"),
-        (">unconf", _most_and_last, "unconfirmed_max", "unconfirmed_end"),
+        (">unconf", _max_and_last, "unconfirmed_max", "unconfirmed_end"),
         (">?delivered", count, "delivered"),
         (">?????acked", count, "acknowledged"),
-        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">unsettled", _max_and_last, "unsettled_max", "unsettled_end"),
         (">??????consumers", count, "consumers"),
         _CLOSED,
         _WHY,
@@ -345,7 +347,7 @@ _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
         (">???rejected", count, "rejected"),
         (">???released", count, "released"),
         (">???modified", count, "modified"),
-        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">unsettled", _max_and_last, "unsettled_max", "unsettled_end"),
         (">??credit", count, "credit_end"),
         (">????starved", lambda ns: _time(ns or 0), "starved_ns"),
         ("closed", _detached, "closed_by", "refused", "suspended", "close_condition"),

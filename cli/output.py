@@ -134,7 +134,7 @@ class Paged:
             return len(text)
         self._held.append(text)
         lines = text.split("\n")
-        self._lines += len(lines) - 1 + sum(len(one) // self._screen.columns for one in lines)
+        self._lines += len(lines) - 1 + sum(len(line) // self._screen.columns for line in lines)
         if self._lines >= self._screen.lines:
             self._begin()
         return len(text)
@@ -228,11 +228,11 @@ class Output:
 
     def lines(self, lines: Iterable[str]) -> None:
         """Write lines one by one at once: the next may take long, or there may be very many."""
-        left = iter(lines)
+        remaining = iter(lines)
         begun = False
-        while some := list(islice(left, LINES_AT_ONCE)):
-            if begun or some != [""]:
-                self._file.write("\n".join(some) + "\n")
+        while batch := list(islice(remaining, LINES_AT_ONCE)):
+            if begun or batch != [""]:
+                self._file.write("\n".join(batch) + "\n")
                 begun = True
         self._file.flush()
 

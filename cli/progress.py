@@ -23,12 +23,12 @@ class Progress:
         packets: Says how many packets were read; without it, `at` does.
     """
 
-    def __init__(self, wanted: bool, packets: Callable[[], int] | None = None) -> None:
+    def __init__(self, enabled: bool, packets: Callable[[], int] | None = None) -> None:
         self._at = 0
         self._packets = packets if packets is not None else lambda: self._at
         self._over = Event()
         self._shown: Thread | None = None
-        if wanted and sys.stderr.isatty():
+        if enabled and sys.stderr.isatty():
             self._shown = Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Progress:

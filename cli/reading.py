@@ -113,28 +113,28 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-        wanted = dict(columns) if columns is not None else None
+        needed = dict(columns) if columns is not None else None
         with self.passing(progress=progress):
-            for made in self.passes.tables(*tables, encoded=True, columns=wanted):
+            for pair in self.passes.tables(*tables, encoded=True, columns=needed):
                 if shown:
                     self._bar.end()
-                yield made
+                yield pair
 
     def chosen(
         self,
-        wanted: RowFilter,
+        row_filter: RowFilter,
         *,
         columns: Collection[str] | None = None,
         progress: bool = False,
         shown: bool = False,
     ) -> Iterator[Any]:
         """Batches of the wanted rows of a table, none of them empty; else as `rows`."""
-        needed = {wanted.table: wanted.needed(columns)}
-        for _, batch in self.rows(wanted.table, columns=needed, progress=progress, shown=shown):
-            kept = wanted.of(batch)
-            if kept.num_rows:
-                yield kept
-            if wanted.done:
+        needed = {row_filter.table: row_filter.needed(columns)}
+        for _, batch in self.rows(row_filter.table, columns=needed, progress=progress, shown=shown):
+            rows = row_filter.of(batch)
+            if rows.num_rows:
+                yield rows
+            if row_filter.done:
                 return
 
     @contextmanager
@@ -162,9 +162,11 @@ class Reading:
         findings = self.passes.found
         if WHY_FAILED & {finding.code for finding in findings}:
             self.exit_code = FAILED
-        told = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
+        codes = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
         warnings = Counter(
-            f"{one.kind.severity}: {_said(one)}" for one in findings if one.code in told
+            f"{finding.kind.severity}: {_warning_text(finding)}"
+            for finding in findings
+            if finding.code in codes
         )
         for warning, places in warnings.most_common(MAX_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))
@@ -202,7 +204,7 @@ class Reading:
         text += f", {count(tcp) if tcp else 'none'} of them TCP" if totals.packets else ""
         if others:
             text += f", {count(segments) if segments else 'none'} with such a port"
-        through = any(one.code == "capture-through-tshark" for one in self.passes.found)
+        through = any(finding.code == "capture-through-tshark" for finding in self.passes.found)
         if totals.packets and not tcp and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
@@ -251,7 +253,7 @@ def keylog(given: str | None, *, exists: bool = True) -> str | None:
     return name if name and can_decrypt() and (not exists or Path(name).is_file()) else None
 
 
-def _said(finding: Finding) -> str:
+def _warning_text(finding: Finding) -> str:
     name, detail = finding.capture, finding.detail
     if not detail or not finding.code.startswith("capture-"):
         detail = ": ".join(filter(None, (finding.kind.title, detail)))

@@ -67,9 +67,9 @@ def _log() -> None:
 
 def _open_more_files() -> None:
     """Raise the limit of open files: the driver reads files of many tasks at the same time."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def _run(given: argparse.Namespace, say: Say) -> int:
@@ -88,7 +88,7 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     names = [*made_of(batch.frameworks and batch.links)] if given.html else given.report
     tables = dict.fromkeys((*batch.tables, ERRORS), ())
     for name in names:
-        check_report(name, {"tables": tables, "options": batch.more()})
+        check_report(name, {"tables": tables, "options": batch.extra_options()})
     batch.find()  # report a wrong name before Spark starts
     spark = None
     if not (given.master and batch.is_done()):
@@ -100,14 +100,14 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
             raise CaptureError(no_file_read(batch))
         if names:
             master = str(spark.master if spark else given.master)
-            here = master.startswith("local") and not is_remote(batch.folder.name)
+            local = master.startswith("local") and not is_remote(batch.folder.name)
 
             def by_spark() -> SparkSession:
                 nonlocal spark
                 spark = spark or _start(given, say)
                 return session()
 
-            _report(by_spark, here, given, batch, names, say)
+            _report(by_spark, local, given, batch, names, say)
     finally:
         if spark is not None:
             spark.stop()
@@ -121,8 +121,8 @@ def _start(
     from .session import context
 
     say({"stage": "spark"})
-    with ThreadPoolExecutor(1) as beside:
-        looking = beside.submit(look, START_SECONDS)
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look, START_SECONDS)
         spark = context(given.master, "amqpsniff batch", brief=True)
         looking.result()
     spark.setLogLevel("ERROR")
@@ -130,13 +130,15 @@ def _start(
 
 
 def _batch(given: argparse.Namespace) -> Batch:
-    decoding = {name: one for name, one in vars(given).items() if name in Decoding.__annotations__}
+    decoding = {
+        name: value for name, value in vars(given).items() if name in Decoding.__annotations__
+    }
     operations = OPERATIONS in given.report
     return Batch(
         given.inputs,
         given.output,
         Options.of(**decoding),
-        [one.strip() for one in given.tables.split(",")],
+        [name.strip() for name in given.tables.split(",")],
         links=given.links or operations,
         frameworks=bool(given.frameworks or given.packs or operations),
         storage=json_object("--storage", given.storage),
@@ -147,9 +149,9 @@ def _batch(given: argparse.Namespace) -> Batch:
 
 def no_file_read(batch: Batch) -> str:
     """Why no file could be read, in a line."""
-    lost = {one.capture: one.detail for result in batch.results for one in result.lost}
-    errors = [one.error or lost.get(one.path) for one in batch.plan.files]
-    if any(one.path in lost for one in batch.plan.files):
+    lost = {finding.capture: finding.detail for result in batch.results for finding in result.lost}
+    errors = [file.error or lost.get(file.path) for file in batch.plan.files]
+    if any(file.path in lost for file in batch.plan.files):
         errors[0] = f"{errors[0]}; can the workers see the captures?"
     if len(errors) == 1:
         return str(errors[0])
@@ -171,20 +173,20 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
 
 def _report(
     spark: Callable[[], SparkSession],
-    here: bool,
+    local: bool,
     given: argparse.Namespace,
     batch: Batch,
     names: list[str],
     say: Say,
 ) -> None:
-    """Make the reports, by DuckDB if `here`, show and write them."""
+    """Make the reports, by DuckDB if `local`, show and write them."""
     from .reports import make
 
     made = []
     for name in names:
         say({"stage": "report", "report": name})
         report = None
-        if here:
+        if local:
             with contextlib.suppress(FilterError):  # more than DuckDB is given memory for
                 report = make_here(batch.folder, name, given.rows)
         report = report or make(spark(), name, given.output, given.rows, storage=batch.storage)

@@ -82,8 +82,8 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
     for name in options:
         if name.lower() not in names:
             near = get_close_matches(name, NAMES, 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise UsageError(f"no option `{name}`{meant}; the options are {', '.join(NAMES[2:])}")
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise UsageError(f"no option `{name}`{hint}; the options are {', '.join(NAMES[2:])}")
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:
         raise UsageError(f"no mode `{mode}`; there are {', '.join(MODES)}")

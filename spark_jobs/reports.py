@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    listed = "\n".join(f"  {one.name:12}{one.about}" for one in REPORTS.values())
+    listed = "\n".join(f"  {report.name:12}{report.about}" for report in REPORTS.values())
     made = argparse.ArgumentParser(
         prog="amqpsniff-report",
         description=__doc__,

@@ -46,9 +46,9 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
     The zips of a PySpark that is not installed stay.
     """
     given = list(path)
-    left = []
-    for one in given:
-        zipped = Path(one)
+    remaining = []
+    for entry in given:
+        zipped = Path(entry)
         installed = zipped.parent.parent.parent  # of pyspark/python/lib/pyspark.zip
         if (
             zipped.suffix == ".zip"
@@ -57,8 +57,8 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
             and str(installed.parent) in given
         ):
             continue
-        left.append(one)
-    return left
+        remaining.append(entry)
+    return remaining
 
 
 def main() -> None:

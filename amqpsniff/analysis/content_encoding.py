@@ -71,7 +71,7 @@ class NotDecodable(Exception):
     """The bytes do not have their content encoding, or decode to too many."""
 
 
-def decoded(body: bytes, encoding: str, most: int = MAX_DECODED_BYTES) -> Iterator[bytes]:
+def decoded(body: bytes, encoding: str, limit: int = MAX_DECODED_BYTES) -> Iterator[bytes]:
     """The decoded body, in pieces, with limited size; `encoding` is one of `ENCODINGS`.
 
     Raises NotDecodable, perhaps after some pieces.
@@ -80,8 +80,8 @@ def decoded(body: bytes, encoding: str, most: int = MAX_DECODED_BYTES) -> Iterat
     form = ENCODINGS[encoding]
     for piece in _PIECES.get(form, _zlib)(body):
         total += len(piece)
-        if total > most:
-            raise NotDecodable(f"decodes to more than {most:,} bytes")
+        if total > limit:
+            raise NotDecodable(f"decodes to more than {limit:,} bytes")
         yield piece
 
 

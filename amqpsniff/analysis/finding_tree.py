@@ -60,9 +60,9 @@ class Case:
         """The rows of all places."""
         return self.places()
 
-    def places(self, most: int | None = None) -> list[Row]:
+    def places(self, limit: int | None = None) -> list[Row]:
         """The rows of the first places."""
-        return list(map(finding_row, self.findings[:most]))
+        return list(map(finding_row, self.findings[:limit]))
 
     @cached_property
     def first(self) -> Row:
@@ -92,12 +92,12 @@ class Case:
 
 def findings_of(batch: Any) -> list[Finding]:
     """The findings of a batch of their table; texts that repeat are there once."""
-    kept: dict[Any, Any] = {}
+    shared: dict[Any, Any] = {}
     columns = {}
     for name in _OWN:
         values = batch.column(name).to_pylist()
         repeats = name in _REPEAT
-        columns[name] = [kept.setdefault(one, one) for one in values] if repeats else values
+        columns[name] = [shared.setdefault(value, value) for value in values] if repeats else values
     return [
         Finding(**dict(zip(_OWN, values, strict=True)))
         for values in zip(*columns.values(), strict=True)
@@ -162,7 +162,7 @@ def headings(roots: Iterable[Case], severity: str) -> list[Case]:
 
 
 def _importance(case: Case) -> tuple[int, int, bool, int, int]:
-    worst = max(rank(KINDS[one.code].severity) for one in case.walk())
+    worst = max(rank(KINDS[node.code].severity) for node in case.walk())
     return -worst, *_importance_of(case.code)[1:], case.findings[0].ts_ns or 0
 
 
@@ -196,8 +196,8 @@ class _Causes:
             chain[id(cause)] = cause
             cause = self._cause(cause)
         path = self._paths.get(id(cause), ())
-        for one in reversed(chain.values()):
-            path = self._paths[id(one)] = (*path, one.code)
+        for step in reversed(chain.values()):
+            path = self._paths[id(step)] = (*path, step.code)
         return path
 
     def _cause(self, finding: Finding) -> Finding | None:

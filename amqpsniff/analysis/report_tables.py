@@ -107,7 +107,9 @@ class Report:
         text = _filled(self.name, 1)
         words = set(re.findall(r"\w+", text))
         tables = dict.fromkeys(field for _, field, _, _ in Formatter().parse(text) if field)
-        return {name: [one for one in schema(name).names if one in words] for name in tables}
+        return {
+            name: [column for column in schema(name).names if column in words] for name in tables
+        }
 
     def finished(self, rows: pa.Table) -> pa.Table:
         """The rows of the report from those of the SQL."""
@@ -119,8 +121,8 @@ class Report:
 
 
 REPORTS = {
-    one.name: one
-    for one in (
+    report.name: report
+    for report in (
         Report(
             "traffic",
             "Traffic by exchange, routing key, queue and client",
@@ -414,7 +416,7 @@ def operations(batches: Iterable[Any]) -> pa.Table:
 def bucket_for(first_ns: int | None, last_ns: int | None) -> int:
     """Seconds of a bucket with which a span of time has at most `MAX_BUCKETS`."""
     span = ((last_ns or 0) - (first_ns or 0)) / 1e9
-    return next((one for one in BUCKETS_S if span / one <= MAX_BUCKETS), BUCKETS_S[-1])
+    return next((seconds for seconds in BUCKETS_S if span / seconds <= MAX_BUCKETS), BUCKETS_S[-1])
 
 
 def schema(table: str) -> Any:
@@ -428,21 +430,21 @@ def schema(table: str) -> Any:
     return schema_of(table, everything=True)
 
 
-def _chosen(whole: Any, names: Iterable[str]) -> Any:
+def _chosen(full: Any, names: Iterable[str]) -> Any:
     import pyarrow as pa
 
-    return pa.schema([whole.field(name) for name in names])
+    return pa.schema([full.field(name) for name in names])
 
 
 def _errors(capture: Any) -> Any:
     """The table `errors` of a capture that was read."""
     from amqpsniff.tables.file_errors import error_rows, error_table
 
-    found = [
-        (_size(name), [one for one in capture.found if one.capture == name])
+    errors = [
+        (_size(name), [finding for finding in capture.found if finding.capture == name])
         for name in capture.names
     ]
-    return error_table(error_rows(found))
+    return error_table(error_rows(errors))
 
 
 def _size(name: str) -> int | None:
@@ -454,9 +456,9 @@ def _filled(name: str, bucket_seconds: int) -> str:
     """The SQL of a report, in which only the names of tables are left in braces."""
     text = Path(__file__).with_name("reports").joinpath(f"{name}.sql").read_text(encoding="utf-8")
     numbers = {**_numbers(), "bucket_ns": bucket_seconds * 1_000_000_000}
-    known = {key: text.format_map(numbers) for key, text in EXPRESSIONS.items()} | numbers
+    values = {key: text.format_map(numbers) for key, text in EXPRESSIONS.items()} | numbers
     fields = {field for _, field, _, _ in Formatter().parse(text) if field}
-    return text.format_map({field: known.get(field, f"{{{field}}}") for field in fields})
+    return text.format_map({field: values.get(field, f"{{{field}}}") for field in fields})
 
 
 def _numbers() -> dict[str, Any]:

@@ -60,8 +60,8 @@ def nanoseconds(text: str) -> int | None:
     return sum(_amount(*part) for part in parts)
 
 
-def _amount(whole: str, digits: str | None, unit: str) -> int:
-    return int(whole) * _UNITS[unit] + _fraction(digits, _UNITS[unit])
+def _amount(integer: str, digits: str | None, unit: str) -> int:
+    return int(integer) * _UNITS[unit] + _fraction(digits, _UNITS[unit])
 
 
 def _fraction(digits: str | None, unit_ns: int) -> int:
@@ -136,7 +136,7 @@ def span(
     Raises UsageError if nothing can lie between them.
     """
     first, last = (
-        parse(one, name, zone) if one else None for one, name in ((from_, "from_"), (to, "to"))
+        parse(time, name, zone) if time else None for time, name in ((from_, "from_"), (to, "to"))
     )
     if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):
         text = f"`to` {to} is not after `from_` {from_}; nothing lies between them"
@@ -160,7 +160,7 @@ def outside(
     first, last = span(from_, to, zone)
     if not (first and first(first_ns) > last_ns) and not (last and last(first_ns) <= first_ns):
         return ""
-    given = [f"{word} {one}" for word, one in (("from", from_), ("to", to)) if one]
+    given = [f"{word} {time}" for word, time in (("from", from_), ("to", to)) if time]
     return (
         f"no packet lies in the time {' '.join(given)}; the capture is from "
         f"{absolute(first_ns, zone)} to {absolute(last_ns, zone)} ({seconds(last_ns - first_ns)} s)"

@@ -139,19 +139,19 @@ def _with_header(column: Any, name: str, value: str) -> Any:
 
     quoted = json.dumps(name, ensure_ascii=False)
     batch = pa.RecordBatch.from_arrays([column], names=["headers"])
-    known: dict[str, bool] = {}
+    matches: dict[str, bool] = {}
     mask = []
     for text in values(batch, "headers"):
         if text is None or quoted not in text:
             mask.append(False)
             continue
-        if text not in known:
-            known[text] = _said(json.loads(text).get(name)) == value
-        mask.append(known[text])
+        if text not in matches:
+            matches[text] = _header_text(json.loads(text).get(name)) == value
+        mask.append(matches[text])
     return pa.array(mask, pa.bool_())
 
 
-def _said(value: Any) -> str:
+def _header_text(value: Any) -> str:
     """A header's value as it is typed: text as it is, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -200,21 +200,21 @@ class TracedMessage:
 
         A place has the columns of a row as attributes; that of an outcome has no sender.
         """
-        found: list[tuple[Any, list[Part]]] = []
+        events: list[tuple[Any, list[Part]]] = []
         for row in self.rows:
-            found.append((SimpleNamespace(**row), list(_deed(row, self.rows[0]))))
+            events.append((SimpleNamespace(**row), list(_deed(row, self.rows[0]))))
             outcome = row["outcome"]
             if outcome in (None, *UNSAID, *WAITING):
                 continue
-            known = row["ts_ns"] is not None and row["outcome_ns"] is not None
+            timed = row["ts_ns"] is not None and row["outcome_ns"] is not None
             place = SimpleNamespace(**row)
             place.packet_number = row["outcome_packet_number"]
-            place.ts_ns = row["ts_ns"] + row["outcome_ns"] if known else None
+            place.ts_ns = row["ts_ns"] + row["outcome_ns"] if timed else None
             place.sender = NOBODY
             style = STYLES.get(outcome, "key")
-            said = Part("method" if style == "key" else style, str(outcome))
-            found.append((place, [said, *_delivery(row)]))
-        return sorted(found, key=lambda one: (one[0].ts_ns or 0, one[0].packet_number or 0))
+            part = Part("method" if style == "key" else style, str(outcome))
+            events.append((place, [part, *_delivery(row)]))
+        return sorted(events, key=lambda one: (one[0].ts_ns or 0, one[0].packet_number or 0))
 
 
 def _deed(row: Row, first: Row) -> Iterator[Part]:
@@ -284,18 +284,18 @@ class Tracer:
         batch = self._part.of(batch)
         if self.full or not batch.num_rows:
             return
-        wanted = pc.or_(self._wanted.mask(batch, self._named), self._led_to(batch))
-        self._learn(batch.filter(wanted))
-        mask = self._mask(batch, wanted)
+        chosen = pc.or_(self._wanted.mask(batch, self._named), self._led_to(batch))
+        self._learn(batch.filter(chosen))
+        mask = self._mask(batch, chosen)
         for _ in range(MAX_HOPS):  # what it brought about may bring about more
-            if not self._name(batch.filter(mask)):
+            if not self._learn_keys(batch.filter(mask)):
                 break
-            wanted = pc.or_(wanted, self._led_to(batch))
-            self._learn(batch.filter(wanted))
-            mask = self._mask(batch, wanted)
-        found = plain(batch.filter(mask))
-        self.full = self.rows + found.num_rows > MAX_ROWS
-        self._parts.append(found.slice(0, MAX_ROWS - self.rows))
+            chosen = pc.or_(chosen, self._led_to(batch))
+            self._learn(batch.filter(chosen))
+            mask = self._mask(batch, chosen)
+        rows = plain(batch.filter(mask))
+        self.full = self.rows + rows.num_rows > MAX_ROWS
+        self._parts.append(rows.slice(0, MAX_ROWS - self.rows))
         self.rows += self._parts[-1].num_rows
 
     def _learn(self, found: Any) -> None:
@@ -311,15 +311,15 @@ class Tracer:
                 self._return_addresses.add(_queue_of(address))
                 self._correlations.update(filter(None, (number, correlation)))
 
-    def _name(self, found: Any) -> bool:
+    def _learn_keys(self, rows: Any) -> bool:
         """Learn what frameworks call the messages that were found; true if that is new."""
         from amqpsniff.tables.values import values
 
-        known = len(self._keys)
-        self._keys.update(filter(None, values(found, "message_key")))
-        return len(self._keys) > known
+        before = len(self._keys)
+        self._keys.update(filter(None, values(rows, "message_key")))
+        return len(self._keys) > before
 
-    def _mask(self, batch: Any, wanted: Any) -> Any:
+    def _mask(self, batch: Any, chosen: Any) -> Any:
         """The wanted rows, their copies, and replies to them."""
         import pyarrow.compute as pc
 
@@ -329,10 +329,10 @@ class Tracer:
         address = pc.or_(
             *(is_one_of(batch.column(name), back) for name in ("routing_key", "queue"))
         )
-        told_by = is_one_of(batch.column("correlation_id"), frozenset(self._correlations))
-        reply = pc.and_(address, told_by)
+        by_correlation = is_one_of(batch.column("correlation_id"), frozenset(self._correlations))
+        reply = pc.and_(address, by_correlation)
         copies = is_one_of(batch.column("message_id"), frozenset(self._ids))
-        return pc.or_(wanted, pc.or_(copies, reply))
+        return pc.or_(chosen, pc.or_(copies, reply))
 
     def _led_to(self, batch: Any) -> Any:
         """The rows that frameworks say messages brought about that were found, or are those."""
@@ -387,16 +387,16 @@ def _queue_of(reply_to: str) -> str:
 def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
     """The messages that are no replies; replies are put under the messages they answer."""
     roots: list[TracedMessage] = []
-    asked: dict[tuple[str, str], TracedMessage] = {}
+    requests: dict[tuple[str, str], TracedMessage] = {}
     for message in messages:
-        request = next(filter(None, (asked.get(key) for key in _answers(message))), None)
+        request = next(filter(None, (requests.get(key) for key in _answers(message))), None)
         if request is None:
             roots.append(message)
         else:
             message.requested_ns = request.rows[0]["ts_ns"]
             request.replies.append(message)
         for key in _questions(message):
-            asked.setdefault(key, message)
+            requests.setdefault(key, message)
     return roots
 
 
@@ -410,6 +410,6 @@ def _answers(message: TracedMessage) -> Iterator[tuple[str, str]]:
 def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
     """Where a reply goes, and its key: the request's correlation_id or message_id."""
     for row in message.rows:
-        for told_by in filter(None, (row["correlation_id"], row["message_id"])):
+        for identifier in filter(None, (row["correlation_id"], row["message_id"])):
             if row["reply_to"]:
-                yield _queue_of(row["reply_to"]), told_by
+                yield _queue_of(row["reply_to"]), identifier

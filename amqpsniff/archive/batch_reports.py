@@ -39,11 +39,11 @@ def files_of(manifest: Manifest, table: str, columns: Iterable[str] = ()) -> lis
         )
     given = manifest.get("options", ())
     links, frameworks = "--links" in given, "--frameworks" in given
-    there = batch_schema(table, links=links, frameworks=frameworks).names if table in TABLES else ()
-    lacking = [one for one in columns if table in TABLES and one not in there]
+    names = batch_schema(table, links=links, frameworks=frameworks).names if table in TABLES else ()
+    lacking = [column for column in columns if table in TABLES and column not in names]
     if lacking:
         groups = {"--links": LINKED, "--frameworks": MEANINGS}
-        needed = [name for name, some in groups.items() if not some.isdisjoint(lacking)]
+        needed = [name for name, group in groups.items() if not group.isdisjoint(lacking)]
         raise UsageError(
             f"the table `{table}` of this archive has no column {', '.join(lacking)}; "
             + (f"run `batch` with {' '.join(needed)}" if needed else "only captures give it")
@@ -59,7 +59,7 @@ def check_report(name: str, manifest: Manifest) -> None:
 
 def bucket_of(manifest: Manifest) -> int:
     """Seconds of a time bucket with which the captures of a batch have few enough of them."""
-    ends = [(one["first_ns"], one["last_ns"]) for one in manifest["captures"]]
+    ends = [(capture["first_ns"], capture["last_ns"]) for capture in manifest["captures"]]
     times = [time for both in ends for time in both if time is not None]
     return bucket_for(min(times, default=None), max(times, default=None))
 
@@ -95,7 +95,7 @@ class FirstRows:
             "report": self.report.name,
             "title": self.report.title,
             "columns": self.table.column_names,
-            "times": [one.name for one in self.table.schema if is_timestamp(one.type)],
+            "times": [field.name for field in self.table.schema if is_timestamp(field.type)],
             "rows": self._cells(),
             "total": f"{self.table.num_rows}{'+' if self.more else ''}",
         }
@@ -126,13 +126,13 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
     check_report(name, manifest)
     tables = {}
     for table, columns in report.reads().items():
-        files = [Path(folder.name, one) for one in files_of(manifest, table)]
-        tables[table] = pa.schema([schema(table).field(one) for one in columns]), files
+        files = [Path(folder.name, file) for file in files_of(manifest, table)]
+        tables[table] = pa.schema([schema(table).field(column) for column in columns]), files
     statement = report.statement(bucket_seconds or bucket_of(manifest))
     return FirstRows.of(name, report.finished(answer_files(statement, tables, DUCKDB_SETUP)), shown)
 
 
 def write_page(folder: Folder, results: Iterable[FirstRows]) -> None:
     """Write the page with all reports to a batch's folder."""
-    tables: Mapping[str, pa.Table] = {one.report.name: one.table for one in results}
+    tables: Mapping[str, pa.Table] = {result.report.name: result.table for result in results}
     folder.write("report.html", page(require_manifest(folder), tables).encode())

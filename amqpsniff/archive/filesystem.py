@@ -175,7 +175,7 @@ class Folder:
         selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)
         found = self._system.get_file_info(selector)
         skip = len(self._base.rstrip("/")) + 1
-        return {one.path[skip:]: one for one in found if one.type == fs.FileType.File}
+        return {file.path[skip:]: file for file in found if file.type == fs.FileType.File}
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""

@@ -39,7 +39,7 @@ FOLDER = "_work/links"
 STATE = f"{FOLDER}/state.json"
 """What was linked last, written when all of it was."""
 
-LINK_COLUMNS = [one.name for one in LINKED_MESSAGES if one.name in LINKED]
+LINK_COLUMNS = [message.name for message in LINKED_MESSAGES if message.name in LINKED]
 
 ROW = "row"
 """The column of a message's ordinal among those of its task."""
@@ -86,9 +86,9 @@ class Linked:
 def known_links(folder: Folder, of: str) -> Linked | None:
     """The last result of linking, if it had this input."""
     with contextlib.suppress(ValueError, TypeError):
-        known = Linked(**json.loads(folder.read(STATE) or b""))
-        if known.of == of:
-            return known
+        linked = Linked(**json.loads(folder.read(STATE) or b""))
+        if linked.of == of:
+            return linked
     return None
 
 
@@ -100,7 +100,7 @@ def link_all(
     linked = Linked(of)
     keys = list(files)
     writers: dict[int, LinksFile] = {}
-    left = {task: one.rows for task, one in enumerate(files.values())}
+    rows_left = {task: log.rows for task, log in enumerate(files.values())}
     linker = DistributedLinker()
     for table in in_order([*files.values()], folder.open, captures, LOG_NUMBERS):
         linker.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
@@ -109,8 +109,8 @@ def link_all(
                 writers[task] = LinksFile(folder, keys[task])
             writers[task].add(rows)
         for task, count in _counts(table["task"]).items():
-            left[task] -= count
-            if not left[task] and task in writers:
+            rows_left[task] -= count
+            if not rows_left[task] and task in writers:
                 linked.digests[keys[task]] = writers.pop(task).close()
     linked.hits = linker.hits
     folder.write(STATE, json.dumps(asdict(linked)).encode())
@@ -120,7 +120,7 @@ def link_all(
 def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
     """Number of rows of each task."""
     counted = tasks.value_counts().to_pylist()
-    return {one["values"]: one["counts"] for one in counted}
+    return {row["values"]: row["counts"] for row in counted}
 
 
 def _by_task(linker: DistributedLinker) -> dict[int, pa.Table]:
@@ -232,10 +232,10 @@ def _join_file(
     from pyarrow import parquet
 
     with folder.open(name) as file, folder.create(target) as sink:
-        there = [one for one in parquet.read_schema(file).names if one != ROW]
-        known = EVERYTHING["messages"]
-        schema = pa.schema([known.field(name) for name in (*there, *LINK_COLUMNS)])
-        texts = [one.name for one in schema if one.type == pa.string()]
+        names = [name for name in parquet.read_schema(file).names if name != ROW]
+        full = EVERYTHING["messages"]
+        schema = pa.schema([full.field(name) for name in (*names, *LINK_COLUMNS)])
+        texts = [field.name for field in schema if field.type == pa.string()]
         encoded = [name for name in texts if name not in LINKED]
         source = parquet.ParquetFile(file, read_dictionary=encoded)
         writer = ParquetRows(sink, schema)
@@ -256,28 +256,28 @@ def _links_of(rows: pa.ChunkedArray, links: ds.ParquetFileFragment | None) -> li
 
     if links is None or not len(rows):
         types = [LINKED_MESSAGES.field(name).type for name in LINK_COLUMNS]
-        return [pa.nulls(len(rows), one) for one in types]
+        return [pa.nulls(len(rows), type_) for type_ in types]
     message = pc.field("message")
     found = links.to_table(filter=(message >= rows[0]) & (message <= rows[-1]))
     found = found.take(pc.index_in(rows, value_set=found["message"]))
     return [_typed(found[name], LINKED_MESSAGES.field(name)) for name in LINK_COLUMNS]
 
 
-def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:
+def _typed(column: pa.ChunkedArray, field: pa.Field) -> Any:
     """A column of integers in the type of the table."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if wanted.type == pa.int64():
+    if field.type == pa.int64():
         return column
-    if wanted.type == pa.bool_():
+    if field.type == pa.bool_():
         return column.cast(pa.bool_())
-    if wanted.name == "link_confidence":
+    if field.name == "link_confidence":
         names = [*MATCHES]
         codes = column.cast(pa.int32())
     else:
         ids = column.drop_null().unique()
-        names = [id_text(one) for one in ids.to_pylist()]
+        names = [id_text(id_) for id_ in ids.to_pylist()]
         codes = pc.index_in(column, value_set=ids)
     words = pa.array(names, pa.string())
     return pa.DictionaryArray.from_arrays(codes.combine_chunks(), words)

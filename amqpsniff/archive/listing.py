@@ -39,14 +39,14 @@ def list_captures(
     Raises CaptureError for a name that is not there or no file, a pattern that matches nothing, and
     when there is nothing in the end; UsageError for the name of a folder that a batch has written.
     """
-    given = [os.fspath(one) for one in inputs]
+    given = [os.fspath(name) for name in inputs]
     found: dict[str, Listed] = {}
-    known: set[object] = set()
+    identities: set[object] = set()
     for name in given:
-        for identity, one in _remote(name, options) if is_remote(name) else _local(name):
-            if identity not in known:
-                known.add(identity)
-                found[one.path] = one
+        for identity, file in _remote(name, options) if is_remote(name) else _local(name):
+            if identity not in identities:
+                identities.add(identity)
+                found[file.path] = file
     if not found:
         raise CaptureError(f"{', '.join(given) or 'no input'}: no file found")
     return [found[path] for path in sorted(found)]
@@ -69,7 +69,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
         head = _head(name)
         found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
         rest = name[len(head) :]
-        matches = [one for one in found if not _is_below_hidden(one[len(head) :], rest)]
+        matches = [match for match in found if not _is_below_hidden(match[len(head) :], rest)]
         if not matches:
             raise CaptureError(f"{name}: no file matches this pattern")
         for match in matches:
@@ -89,11 +89,11 @@ def _below(folder: str) -> Iterator[tuple[object, Listed]]:
         if _is_written(inside):
             folders.clear()
             continue
-        folders[:] = sorted(one for one in folders if not _is_hidden(one))
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in sorted(files):
             if not _is_hidden(name) and (file := _stated(str(Path(inside) / name))):
                 yield file
-    yield from ((one, Listed(one, None, None)) for one in shut)
+    yield from ((path, Listed(path, None, None)) for path in shut)
 
 
 def _is_written(folder: str) -> bool:
@@ -111,7 +111,9 @@ def _is_hidden(name: str) -> bool:
 
 def _head(pattern: str) -> str:
     """The folder in which a pattern begins to be one."""
-    return pattern[: min(pattern.find(one) for one in "*?[" if one in pattern)].rpartition("/")[0]
+    return pattern[
+        : min(pattern.find(character) for character in "*?[" if character in pattern)
+    ].rpartition("/")[0]
 
 
 def _is_below_hidden(path: str, pattern: str = "") -> bool:
@@ -154,18 +156,18 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object,
     else:
         found = system.get_file_info(fs.FileSelector(path, recursive=True))
     count = 0
-    written = _written(one.path for one in found if one.type == fs.FileType.File)
+    written = _written(entry.path for entry in found if entry.type == fs.FileType.File)
     if path.rstrip("/") in written and head == name:
         raise _no_captures(name)
-    for one in found:
-        whole = prefix + one.path
-        below = one.path[len(path) :]
-        if one.type != fs.FileType.File or _is_below_hidden(below, name[len(head) :]):
+    for entry in found:
+        full_name = prefix + entry.path
+        below = entry.path[len(path) :]
+        if entry.type != fs.FileType.File or _is_below_hidden(below, name[len(head) :]):
             continue
-        if written and any(str(folder) in written for folder in PurePosixPath(one.path).parents):
+        if written and any(str(folder) in written for folder in PurePosixPath(entry.path).parents):
             continue
-        if head == name or fnmatch(whole, name):
+        if head == name or fnmatch(full_name, name):
             count += 1
-            yield whole, Listed(whole, one.size, one.mtime_ns)
+            yield full_name, Listed(full_name, entry.size, entry.mtime_ns)
     if head != name and not count:
         raise CaptureError(f"{name}: no file matches this pattern")

@@ -160,7 +160,7 @@ class FolderLock:
 
     def _others(self) -> list[LockFile]:
         """Lock files of other runs that live."""
-        changed = {name: one.mtime_ns for name, one in self._folder.files(self._place).items()}
+        changed = {name: file.mtime_ns for name, file in self._folder.files(self._place).items()}
         now = changed.pop(self.name, None)  # as the file system's clock says, if it says so
         found = []
         self._dead = []
@@ -175,8 +175,8 @@ class FolderLock:
                 owner = LockOwner(**facts["owner"])
             lives = owner.lives if owner else None
             if lives is None:
-                known = now is not None and changed_ns is not None
-                age = now - changed_ns if known else time.time_ns() - renewed_ns
+                comparable = now is not None and changed_ns is not None
+                age = now - changed_ns if comparable else time.time_ns() - renewed_ns
                 lives = age < STALE_SECONDS * 1e9
             if lives:
                 found.append((asks, name, owner))
@@ -185,11 +185,11 @@ class FolderLock:
         return found
 
     def _refusal(self, owner: LockOwner | None) -> str:
-        where = self._folder.name
+        folder = self._folder.name
         if owner is None:
-            return f"{where}: another run begins there at this moment"
-        who = f"process {owner.process} on {owner.host}"
-        line = f"{where}: another run is writing there since {owner.since} ({who})"
+            return f"{folder}: another run begins there at this moment"
+        process = f"process {owner.process} on {owner.host}"
+        line = f"{folder}: another run is writing there since {owner.since} ({process})"
         if owner.lives is None:
             line += f"; if it was killed, it counts for {STALE_SECONDS:.0f} s more at most"
         return line

@@ -137,14 +137,14 @@ def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     rows = []
     for key in dict.fromkeys((*before.closes, *after.closes)):
         old, new = before.closes[key], after.closes[key]
-        what, by, code = key
+        kind, by, code = key
         change = "new" if not old else "gone" if not new else "same"
         notable = direction(old, new, spans)
         if code is not None and code >= FIRST_ERROR_CODE and change != "same":
             notable = change
         rows.append(
             {
-                "what": what,
+                "what": kind,
                 "closed_by": by,
                 "code": code,
                 "text": after.close_texts.get(key, before.close_texts.get(key)),
@@ -202,18 +202,18 @@ def latencies(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     rows = [
         _latency(*name, before.latencies.get(name), after.latencies.get(name)) for name in names
     ]
-    return sorted(rows, key=lambda row: (row["kind"] != "outcome", -_most(row)))
+    return sorted(rows, key=lambda row: (row["kind"] != "outcome", -_largest_count(row)))
 
 
-def _most(row: Row) -> int:
+def _largest_count(row: Row) -> int:
     return max(int(side["count"]) for side in (row["before"], row["after"]) if side is not None)
 
 
 def _latency(kind: str, name: str, old: Any, new: Any) -> Row:
     notable, at = None, []
     if old is not None and new is not None:
-        for word, one, other in (("slower", old, new), ("faster", new, old)):
-            found = [name for name, part in FRACTIONS.items() if slower(one, other, part)]
+        for word, first, second in (("slower", old, new), ("faster", new, old)):
+            found = [name for name, part in FRACTIONS.items() if slower(first, second, part)]
             if found:  # the lower quantiles say more: they rest on more
                 notable, at = word, found
                 break
@@ -230,7 +230,7 @@ def _latency(kind: str, name: str, old: Any, new: Any) -> Row:
 
 def _ratio(old: Any, new: Any) -> float | None:
     """Ratio of the 95th percentiles."""
-    values = [None if one is None else one.quantiles(0.95)[0] for one in (old, new)]
+    values = [None if latency is None else latency.quantiles(0.95)[0] for latency in (old, new)]
     return round(values[1] / values[0], 4) if values[0] and values[1] else None
 
 

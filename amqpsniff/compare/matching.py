@@ -62,18 +62,18 @@ def pairs(client: Sighting, broker: Sighting) -> tuple[list[Pair], list[Talk], l
     near, far = list(client.talks.values()), list(broker.talks.values())
     found: list[Pair] = []
     steps: tuple[tuple[str, Callable[[list[Talk]], Choices]], ...] = (
-        ("id", _alike(lambda talk: talk.connection_id)),
-        ("ends", _alike(lambda talk: frozenset(talk.ends))),
-        ("sequence", _alike(lambda talk: talk.isn)),
+        ("id", _with_same_key(lambda talk: talk.connection_id)),
+        ("ends", _with_same_key(lambda talk: frozenset(talk.ends))),
+        ("sequence", _with_same_key(lambda talk: talk.isn)),
         ("sequence", overlapping),
-        ("order", _alike(lambda talk: frozenset(talk.ends) if talk.syn_seen else None)),
+        ("order", _with_same_key(lambda talk: frozenset(talk.ends) if talk.syn_seen else None)),
     )
     for how, choices in steps:
-        made = _matched(near, choices(far), how)
-        found += made
-        gone = {id(talk) for pair in made for talk in (pair.client, pair.broker)}
-        near = [talk for talk in near if id(talk) not in gone]
-        far = [talk for talk in far if id(talk) not in gone]
+        matched = _matched(near, choices(far), how)
+        found += matched
+        used = {id(talk) for pair in matched for talk in (pair.client, pair.broker)}
+        near = [talk for talk in near if id(talk) not in used]
+        far = [talk for talk in far if id(talk) not in used]
     return sorted(found, key=lambda pair: pair.client.start_ns), near, far
 
 
@@ -81,18 +81,18 @@ def _matched(near: Iterable[Talk], choices: Choices, how: str) -> list[Pair]:
     """The pairs that one step finds: those where there is but one choice."""
     enough = 1 if how == "order" else 2
     found: list[Pair] = []
-    gone: set[int] = set()
+    used: set[int] = set()
     for talk in sorted(near, key=lambda talk: talk.start_ns):
-        others = (other for other in choices(talk) if id(other) not in gone)
-        made = (pair for other in others if (pair := paired(talk, other, how)) is not None)
-        fitting = list(islice(made, enough))
+        others = (other for other in choices(talk) if id(other) not in used)
+        candidates = (pair for other in others if (pair := paired(talk, other, how)) is not None)
+        fitting = list(islice(candidates, enough))
         if len(fitting) == 1:
             found.append(fitting[0])
-            gone.add(id(fitting[0].broker))
+            used.add(id(fitting[0].broker))
     return found
 
 
-def _alike(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
+def _with_same_key(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
     """Choices are those that have the same key; none for one that has no key."""
 
     def choices(far: list[Talk]) -> Choices:
@@ -108,12 +108,12 @@ def _alike(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
 def overlapping(far: list[Talk]) -> Choices:
     """Choices in mid-stream are those whose bytes may have the same sequence numbers."""
     others = [talk for talk in far if talk.isn is None]
-    kept = [_Numbers(others, by_client) for by_client in (True, False)]
+    indexes = [_Numbers(others, by_client) for by_client in (True, False)]
 
     def choices(talk: Talk) -> Iterable[Talk]:
         if talk.isn is not None:
             return
-        runs = min((numbers.runs(talk) for numbers in kept), key=_length)
+        runs = min((numbers.runs(talk) for numbers in indexes), key=_length)
         for listed, first, end in runs:
             for at in range(first, end):
                 yield listed[at][-1]
@@ -141,12 +141,12 @@ class _Numbers:
         """Those that may overlap with a connection: all that do, and some that do not."""
         first_number, octets = self._span(talk)
         found: list[_Run] = []
-        for most, listed in self._sorted.items():
-            if octets + most >= WHOLE:
+        for longest, listed in self._sorted.items():
+            if octets + longest >= WHOLE:
                 found.append((listed, 0, len(listed)))
                 continue
-            begin = (first_number - most) % WHOLE
-            end = begin + most + octets
+            begin = (first_number - longest) % WHOLE
+            end = begin + longest + octets
             for low, high in ((begin, end), (0, end - WHOLE)):  # after the last number comes 0
                 first, last = (bisect_left(listed, at, key=itemgetter(0)) for at in (low, high))
                 found.append((listed, first, last))
@@ -171,16 +171,16 @@ def paired(talk: Talk, other: Talk, how: str) -> Pair | None:
     turned = talk.client != other.client
     shifts = []
     for at in (0, 1):
-        mine, yours = talk.directions[at], other.directions[at ^ turned]
-        if (talk.syn_seen and other.syn_seen) or None in (mine.start, yours.start):
+        near, far = talk.directions[at], other.directions[at ^ turned]
+        if (talk.syn_seen and other.syn_seen) or None in (near.start, far.start):
             shift = 0
-            if how == "sequence" and mine.start != yours.start:
+            if how == "sequence" and near.start != far.start:
                 return None  # one number alone may be chance
         else:
-            assert mine.start is not None
-            assert yours.start is not None
-            shift = (yours.start - mine.start + HALF) % WHOLE - HALF
-        if how != "id" and not _overlap(mine, yours, shift):
+            assert near.start is not None
+            assert far.start is not None
+            shift = (far.start - near.start + HALF) % WHOLE - HALF
+        if how != "id" and not _overlap(near, far, shift):
             return None
         shifts.append(shift)
     if how == "ends" and talk.isn is not None and other.isn is not None and talk.isn != other.isn:
@@ -188,9 +188,9 @@ def paired(talk: Talk, other: Talk, how: str) -> Pair | None:
     return Pair(talk, other, how, (shifts[0], shifts[1]), turned)
 
 
-def _overlap(mine: Direction, yours: Direction, shift: int) -> bool:
+def _overlap(near: Direction, far: Direction, shift: int) -> bool:
     """True if both captures have bytes of the same numbers, or one has none at all."""
-    one, other = mine.coverage.bounds, yours.coverage.bounds
-    if one is None or other is None:
+    near_bounds, far_bounds = near.coverage.bounds, far.coverage.bounds
+    if near_bounds is None or far_bounds is None:
         return True
-    return one[0] < other[1] + shift and other[0] + shift < one[1]
+    return near_bounds[0] < far_bounds[1] + shift and far_bounds[0] + shift < near_bounds[1]

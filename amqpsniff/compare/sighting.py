@@ -56,11 +56,11 @@ class Vocabulary:
 
     def number(self, name: str) -> int:
         """The number of a name."""
-        known = self._numbers.get(name)
-        if known is None:
-            known = self._numbers[name] = len(self.names)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self.names)
             self.names.append(name)
-        return known
+        return number
 
 
 class Direction:
@@ -123,13 +123,15 @@ class Talk:
     end_ns: int = 0
     client: int | None = None
 
-    def know(self) -> None:
+    def detach(self) -> None:
         """Take over what the conversation knows now, and let go of it."""
-        one = self.conversation
-        self.connection_id, self.ends = one.connection_id, (one.a, one.b)
-        self.isn, self.syn_seen = one.isn, bool(one.syn_seen)
-        self.start_ns, self.end_ns = one.start_ns, one.end_ns
-        for direction, start, acked in zip(self.directions, one.starts, one.acked, strict=True):
+        conversation = self.conversation
+        self.connection_id, self.ends = conversation.connection_id, (conversation.a, conversation.b)
+        self.isn, self.syn_seen = conversation.isn, bool(conversation.syn_seen)
+        self.start_ns, self.end_ns = conversation.start_ns, conversation.end_ns
+        for direction, start, acked in zip(
+            self.directions, conversation.starts, conversation.acked, strict=True
+        ):
             direction.cut()
             direction.coverage.finish()
             direction.acked = acked
@@ -257,12 +259,12 @@ class Sighter:
 
     def _end(self, talk: Talk) -> None:
         del self._open[talk.conversation.serial]
-        talk.know()
+        talk.detach()
         self._closed.append(talk)
 
-    def _rows(self, taken: Any, maker: Any, pipeline: Pipeline) -> None:
-        for one in taken:
-            self._take_frames(maker.make(one))
+    def _rows(self, pieces: Any, maker: Any, pipeline: Pipeline) -> None:
+        for piece in pieces:
+            self._take_frames(maker.make(piece))
         closed = {talk.connection_id: talk for talk in self._closed}
         for row in pipeline.records()["connections"]:
             talk = closed.get(row["connection_id"])

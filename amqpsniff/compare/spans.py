@@ -67,7 +67,7 @@ class Coverage:
         elif end - begin <= 1 and begin == spans[-1][1] - 1:
             return  # a keep-alive
         else:
-            self._again(begin, end, ts_ns, number, acked)
+            self._add_repeated(begin, end, ts_ns, number, acked)
         self._recent.append((begin, end, ts_ns))
         if len(self._recent) > 2 * RECENT:
             del self._recent[:RECENT]
@@ -76,7 +76,7 @@ class Coverage:
         """End of the segments."""
         self._recent = []
 
-    def _again(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
+    def _add_repeated(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
         """Take bytes, some of them again: fill holes, and note the rest."""
         if any(
             (begin, end) == seen[:2] and abs(ts_ns - seen[2]) <= DUPLICATE_NS

@@ -110,8 +110,8 @@ class Attempts:
         key = code, client.rpartition(":")[0], server
         first = [conversation.start_ns, capture or "", conversation.first_packet_number]
         last = [conversation.end_ns, conversation.last_packet_number]
-        known = self._pairs.get(key)
-        if known is None or first < known[2]:  # a name takes time
+        pair = self._pairs.get(key)
+        if pair is None or first < pair[2]:  # a name takes time
             first += [conversation.connection_id, client]
         reasons = [] if reason is None else [reason]
         counted = self._add(key, [1, conversation.packets[0], first, last, reasons])
@@ -202,40 +202,40 @@ class Attempts:
 
     def _ended_before(self, server: str, first_ns: int) -> list[Any]:
         """The connections that a server ended right before it refused others."""
-        ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one[0] <= ENDED_NS]
+        ended = [end for end in self._ended.get(server, ()) if 0 <= first_ns - end[0] <= ENDED_NS]
         return ended if ended and self._nobody(server, min(ended)[0], first_ns) else []
 
     def _back_ns(self, server: str, last_ns: int) -> int | None:
         """The time at which a server accepted the next connection after it had refused others."""
         times = self._established.get(server, ())
-        return min((one for one in times if one > last_ns), default=None)
+        return min((time for time in times if time > last_ns), default=None)
 
     def _add(self, key: Key, pair: list[Any]) -> bool:
         """Count attempts; False where there is no room for another pair of hosts."""
-        known = self._pairs.get(key)
-        if known is None:
+        total = self._pairs.get(key)
+        if total is None:
             if len(self._pairs) >= MAX_PAIRS and int(key[2].rpartition(":")[2]) not in self.ports:
                 return False
             if len(self._pairs) >= 2 * MAX_PAIRS:
                 return False
             self._pairs[key] = pair
             return True
-        known[0] += pair[0]
-        known[1] += pair[1]
-        if pair[2] < known[2]:
-            known[2] = pair[2]
-        known[3] = max(known[3], pair[3])
-        known[4] = sorted({*known[4], *pair[4]})
+        total[0] += pair[0]
+        total[1] += pair[1]
+        if pair[2] < total[2]:
+            total[2] = pair[2]
+        total[3] = max(total[3], pair[3])
+        total[4] = sorted({*total[4], *pair[4]})
         return True
 
     def _note(self, servers: dict[str, list[Any]], server: str, times: list[Any]) -> None:
-        known = servers.get(server)
-        if known is None:
+        noted = servers.get(server)
+        if noted is None:
             if len(servers) >= MAX_SERVERS:
                 return
-            known = servers[server] = []
-        if len(known) <= MAX_ESTABLISHED:
-            known += times
+            noted = servers[server] = []
+        if len(noted) <= MAX_ESTABLISHED:
+            noted += times
 
     def _is_unanswered(self, pair: list[Any]) -> bool:
         _, packets, first, last, reasons = pair
@@ -273,9 +273,9 @@ class Attempts:
             return "", ""
         since = duration(first_ns - min(ended)[0])
         back_ns = self._back_ns(server, last_ns)
-        said = f", {since} after it had ended {plural(len(ended), 'connection')}"
+        clause = f", {since} after it had ended {plural(len(ended), 'connection')}"
         back = "" if back_ns is None else duration(back_ns - last_ns)
-        return said, f"; it took the next one {back} after" if back else ""
+        return clause, f"; it took the next one {back} after" if back else ""
 
     def _scan(self, keys: list[Key]) -> Finding:
         """One finding of many ports of a host."""
@@ -284,8 +284,8 @@ class Attempts:
         count = sum(pair[0] for pair in pairs)
         first, last = min(pair[2] for pair in pairs), max(pair[3] for pair in pairs)
         host = server.rpartition(":")[0]
-        what = "was refused" if code == REFUSED else "got no answer"
-        detail = f"{client} {what} at {len(keys):,} ports of {host}, as by a port scan"
+        result = "was refused" if code == REFUSED else "got no answer"
+        detail = f"{client} {result} at {len(keys):,} ports of {host}, as by a port scan"
         return self._made(code, detail, server, count, first, last)
 
     def _made(
@@ -308,13 +308,13 @@ class Attempts:
     def _fell_back(self, server: str) -> bool:
         """True if each attempt was followed by a connection to the other address of localhost."""
         refused = self._refused.get(server, [])
-        there = sorted(self._established.get(_other_localhost(server) or "", []))
-        if not refused or max(len(refused), len(there)) > MAX_ESTABLISHED:
+        established = sorted(self._established.get(_other_localhost(server) or "", []))
+        if not refused or max(len(refused), len(established)) > MAX_ESTABLISHED:
             return False
-        places = [bisect_left(there, one) for one in refused]
+        places = [bisect_left(established, time_ns) for time_ns in refused]
         return all(
-            at < len(there) and there[at] - one <= FALLBACK_NS
-            for at, one in zip(places, refused, strict=True)
+            at < len(established) and established[at] - time_ns <= FALLBACK_NS
+            for at, time_ns in zip(places, refused, strict=True)
         )
 
     def _nobody(self, server: str, first_ns: int, last_ns: int) -> bool:
@@ -323,7 +323,7 @@ class Attempts:
         if times is None:
             return len(self._established) < MAX_SERVERS
         return len(times) <= MAX_ESTABLISHED and not any(
-            first_ns <= one <= last_ns for one in times
+            first_ns <= time <= last_ns for time in times
         )
 
 

@@ -26,8 +26,8 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
         code: [cause for cause in finding.kind.causes if cause in first]
         for code, finding in first.items()
     }
-    wanted: set[str] = set().union(*causes.values())
-    seen = _Seen([finding for finding in every if finding.code in wanted])
+    cause_codes: set[str] = set().union(*causes.values())
+    seen = _Seen([finding for finding in every if finding.code in cause_codes])
     for finding in listed:
         if causes[finding.code] and finding.cause_code is None:
             cause = seen.before(finding, causes[finding.code])
@@ -75,15 +75,15 @@ class _Seen:
         for places in _around(finding):
             if places[0][0] == STOPPED and until_ns is not None:
                 until_ns += STOPPING_NS
-            found = [
-                one
+            causes = [
+                cause
                 for place in places
                 for code in codes
-                if (one := self._last((*place, code), until_ns, over_ns)) is not None
-                and (finding.code != _AT_ONCE or _ended(one) >= over_ns)
+                if (cause := self._last((*place, code), until_ns, over_ns)) is not None
+                and (finding.code != _AT_ONCE or _ended(cause) >= over_ns)
             ]
-            if found:
-                return max(found, key=_began)
+            if causes:
+                return max(causes, key=_began)
         return None
 
     def _last(self, key: tuple[object, ...], ts_ns: int | None, over_ns: int) -> Finding | None:

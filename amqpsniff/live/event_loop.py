@@ -50,24 +50,24 @@ class Steps:
             poll.register(self._out, 0)  # says when its reader is gone, though nothing is written
         count = 0
         while not self.stopped and not self.watch.done:
-            left = self._left()
-            if left <= 0:
+            seconds_left = self._seconds_left()
+            if seconds_left <= 0:
                 break
-            more = count and source is None  # a file that has grown is read without a pause
-            happened = poll.poll(0 if more else 1000 * min(left, TICK_SECONDS))
+            growing = count and source is None  # a file that has grown is read without a pause
+            happened = poll.poll(0 if growing else 1000 * min(seconds_left, TICK_SECONDS))
             if any(descriptor == self._out for descriptor, _ in happened):
                 break
             count = self.watch.step()
             yield count
         yield from self._last()
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds until the run is to end; without an end, those of one step."""
         if self._end is None:
             return TICK_SECONDS
-        left = self._end - time.monotonic()
-        self.watch.end_in(left)
-        return left
+        seconds_left = self._end - time.monotonic()
+        self.watch.end_in(seconds_left)
+        return seconds_left
 
     def _last(self) -> Iterator[int]:
         """Take what was there when the run was told to end.

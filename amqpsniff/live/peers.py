@@ -38,12 +38,12 @@ _NOTHING: Row = {}
 class Peer:
     """An open connection: its last counts (time, published, delivered, bytes sent and received)."""
 
-    __slots__ = ("connection", "login", "opened", "said", "samples")
+    __slots__ = ("connection", "hints", "login", "opened", "samples")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.samples: list[tuple[float, ...]] = []
-        self.login = self.said = _NOTHING
+        self.login = self.hints = _NOTHING
         self.opened = False
 
     def tick(self, now: float, now_ns: int) -> Row:
@@ -66,7 +66,7 @@ class Peer:
             "client": client,
             "server": server,
             **{name: self.login.get(name) for name in ("name", "vhost", "product")},
-            "user": self.login.get("user") or self.said.get("user"),
+            "user": self.login.get("user") or self.hints.get("user"),
             "label": self.label() or client or connection_id,
             "hangs": None if debt is None else debt.kind,
             "hangs_s": None if debt is None else (now_ns - (debt.since_ns or now_ns)) / 1e9,
@@ -82,16 +82,18 @@ class Peer:
             "at_least": together(map(least, open_channels)),
         }
 
-    def hear(self, **said: str | None) -> None:
+    def hear(self, **hints: str | None) -> None:
         """Take what a message says of the client: the first of each kind stays."""
-        for name, value in said.items():
+        for name, value in hints.items():
             if value and not (name == "consumer_tag" and _GENERATED.match(value)):
-                self.said = {name: value, **self.said}
+                self.hints = {name: value, **self.hints}
 
     def label(self) -> str | None:
         """The client's name, else its application, else its consumer, or None."""
-        said = self.said
-        return given_name(self.login.get("name")) or said.get("app_id") or said.get("consumer_tag")
+        hints = self.hints
+        return (
+            given_name(self.login.get("name")) or hints.get("app_id") or hints.get("consumer_tag")
+        )
 
     def look(self) -> None:
         """See who it is, until all of it was said."""
@@ -132,8 +134,8 @@ def channel_row(channel: Any) -> Row:
 
 def _credit(channel: Any) -> int | None:
     """The most credit of links on which the client receives, in sum; None without such a link."""
-    links = [one for one in list(channel.amqp10.links.values()) if not one.sends]
-    return sum(max(one.credit.most, 0) for one in links) if links else None
+    links = [link for link in list(channel.amqp10.links.values()) if not link.sends]
+    return sum(max(link.credit.most, 0) for link in links) if links else None
 
 
 def guessed(channel: Any) -> bool:
@@ -156,7 +158,7 @@ def least(channel: Any) -> str:
 
 def together(names: Iterable[str]) -> str:
     """The names of columns of several rows, each once."""
-    return " ".join(sorted({name for one in names for name in one.split()}))
+    return " ".join(sorted({name for text in names for name in text.split()}))
 
 
 def unconfirmed(channel: Any) -> int | None:

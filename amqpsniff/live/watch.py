@@ -154,14 +154,14 @@ class Watch:
         self.judged = judge or "findings" in tables
         self.delivery_times = Histogram() if time_deliveries else None
         self.census = census
-        self._hearers: list[tuple[Maker, Callable[[Any], None]]] = []
+        self._listeners: list[tuple[Maker, Callable[[Any], None]]] = []
         if self.delivery_times is not None:
             count = partial(_count_deliveries, self.delivery_times)
-            self._hearers.append((Maker("messages", columns=(PUBLISHED,)), count))
+            self._listeners.append((Maker("messages", columns=(PUBLISHED,)), count))
         if hear:
-            self._hearers.append((Maker("messages", columns=NAMING), census.hear))
+            self._listeners.append((Maker("messages", columns=NAMING), census.hear))
         plan = plan_for(
-            [*self._makers, *(maker for maker, _ in self._hearers)],
+            [*self._makers, *(maker for maker, _ in self._listeners)],
             ("findings",) if judge else (),
             census=census,
             on_connection_end=self.introductions.add,
@@ -169,7 +169,7 @@ class Watch:
         self.pipeline = Pipeline(options, plan)
         self.pipeline.log.watch()
         self.finished = False
-        self._left = packets
+        self._packets_left = packets
         settle_ns = None if settle_seconds is None else int(settle_seconds * 1e9)
         self._givers = [
             Giver(table, settle_ns, columns.get(table))
@@ -187,7 +187,7 @@ class Watch:
     @property
     def done(self) -> bool:
         """True if no further packets will be taken."""
-        return self.source.ended or self._left == 0 or self._over
+        return self.source.ended or self._packets_left == 0 or self._over
 
     def end_in(self, seconds: float) -> None:
         """Take no packet that is captured later than `seconds` from now.
@@ -200,8 +200,8 @@ class Watch:
     def step(self) -> int:
         """Take the packets that are there; gives their number."""
         count = 0
-        most = 1 << 62 if self._left is None else self._left
-        for taken, interfaces in self.source.take(most):
+        limit = 1 << 62 if self._packets_left is None else self._packets_left
+        for taken, interfaces in self.source.take(limit):
             batch = taken
             if batch.ts_ns[batch.end - 1] > self._until_ns:
                 end = bisect_right(batch.ts_ns, self._until_ns, batch.begin, batch.end)
@@ -222,8 +222,8 @@ class Watch:
         elif quiet_ns := self.quiet_ns():  # what waits for missing ones does not wait for the next
             with self.lock:
                 self.pipeline.wait(min(self._packet_ns + quiet_ns, LATEST_NS))
-        if self._left is not None:
-            self._left -= count
+        if self._packets_left is not None:
+            self._packets_left -= count
         return count
 
     def quiet_ns(self) -> int:
@@ -324,7 +324,7 @@ class Watch:
 
     def _made(self, taken: Any, now_ns: int) -> Batches:
         frames, messages, *_ = taken
-        for maker, hear in self._hearers:
+        for maker, hear in self._listeners:
             hear(maker.make(taken))
         for giver in self._givers:
             yield from ((giver.table, batch) for batch in giver.add(taken, now_ns))
@@ -346,12 +346,12 @@ def _count_deliveries(times: Histogram, batch: Any) -> None:
 
 def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
     """The latest findings of each severity, each once, as it was found last, if it still is."""
-    by_key = {one.key: one for one in (*found, *news)}
-    listed = [one for one in by_key.values() if one.count]
-    kept = Counter[str]()
+    by_key = {finding.key: finding for finding in (*found, *news)}
+    listed = [finding for finding in by_key.values() if finding.count]
+    counts = Counter[str]()
     latest: list[Finding] = []
-    for one in reversed(listed):
-        kept[one.kind.severity] += 1
-        if kept[one.kind.severity] <= MAX_LATEST:
-            latest.append(one)
+    for finding in reversed(listed):
+        counts[finding.kind.severity] += 1
+        if counts[finding.kind.severity] <= MAX_LATEST:
+            latest.append(finding)
     return latest[::-1]

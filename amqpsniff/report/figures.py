@@ -76,9 +76,10 @@ class Figures:
         self._captured = [
             len(spans) < 2
             or any(
-                begin < steps.at(one.stop) and end >= steps.at(one.start) for begin, end in spans
+                begin < steps.at(group.stop) and end >= steps.at(group.start)
+                for begin, end in spans
             )
-            for one in groups
+            for group in groups
         ]
 
     def rates(self) -> list[Spec | None]:
@@ -222,19 +223,19 @@ def _events(data: ReportData) -> int:
     return messages + data.delays["reply"].number
 
 
-def over_time(rows: list[Row], most: int) -> list[Row]:
-    """Half of `most` rows the first ones, half the first of equal parts of the time."""
-    shown, rest = rows[: most // 2], rows[most // 2 :]
+def over_time(rows: list[Row], limit: int) -> list[Row]:
+    """At most `limit` rows: half are the first ones, half the first of equal parts of the time."""
+    shown, rest = rows[: limit // 2], rows[limit // 2 :]
     times = [row["start_ns"] for row in rows if row["start_ns"] is not None]
     begin = min(times, default=0)
-    width = (max(times, default=0) - begin) // (most - len(shown)) + 1
+    width = (max(times, default=0) - begin) // (limit - len(shown)) + 1
     parts: dict[int, Row] = {}
     for row in rest:
         if row["start_ns"] is not None:
             parts.setdefault((row["start_ns"] - begin) // width, row)
     shown += parts.values()
     taken = {id(row) for row in shown}
-    return shown + [row for row in rest if id(row) not in taken][: most - len(shown)]
+    return shown + [row for row in rest if id(row) not in taken][: limit - len(shown)]
 
 
 def topology(result: Mapping[str, Any]) -> str:
@@ -242,9 +243,15 @@ def topology(result: Mapping[str, Any]) -> str:
     graph = Graph(result)
     if not graph.nodes:
         return ""
-    most = max((edge.weight for edge in graph.edges), default=0)
+    heaviest = max((edge.weight for edge in graph.edges), default=0)
     edges = [
-        Line(edge.start, edge.end, edge.label, edge.weight / most if most else 0.0, edge.bound)
+        Line(
+            edge.start,
+            edge.end,
+            edge.label,
+            edge.weight / heaviest if heaviest else 0.0,
+            edge.bound,
+        )
         for edge in graph.edges
     ]
     nodes = [Node(kind, lines) for kind, lines in graph.nodes]

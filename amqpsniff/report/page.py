@@ -93,9 +93,9 @@ class Page:
 
     def section(self, key: str, heading: str, *parts: str, about: str = "") -> None:
         """A section of the page; `parts` are HTML, the other arguments text."""
-        told = f'<p class="about">{escape(about)}</p>' if about else ""
-        inside = f"<h2>{escape(heading)}</h2>{told}{''.join(parts)}"
-        self._sections.append((key, heading, inside))
+        note = f'<p class="about">{escape(about)}</p>' if about else ""
+        content = f"<h2>{escape(heading)}</h2>{note}{''.join(parts)}"
+        self._sections.append((key, heading, content))
 
     def html(self) -> str:
         """The page; raises UsageError when the package with the charts' library is missing."""
@@ -144,9 +144,9 @@ def begin_bundle() -> subprocess.Popen[bytes] | Path:
     """
     if find_spec("vl_convert") is None:
         raise UsageError(f"charts need the package vl-convert-python: {how_to_add('report')}")
-    kept = _kept_bundle()
-    if kept is not None and kept.exists():
-        return kept
+    cached = _cached_bundle()
+    if cached is not None and cached.exists():
+        return cached
     return subprocess.Popen(
         [sys.executable, "-c", _BUNDLER],
         stdin=subprocess.DEVNULL,
@@ -174,7 +174,7 @@ def bundle() -> str:
     return script
 
 
-def _kept_bundle() -> Path | None:
+def _cached_bundle() -> Path | None:
     """The file that keeps the bundle of the installed version; None for a user without a home."""
     from platformdirs import user_cache_path
 
@@ -190,7 +190,7 @@ def _kept_bundle() -> Path | None:
 
 def _keep_bundle(script: str) -> None:
     """Write the bundle to its file; another process sees it whole or not at all."""
-    path = _kept_bundle()
+    path = _cached_bundle()
     if path is None:
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -212,9 +212,9 @@ def in_script(value: Any) -> str:
 def _finite(value: Any) -> Any:
     """The value with null in place of numbers that JSON cannot hold."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

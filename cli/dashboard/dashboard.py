@@ -94,13 +94,13 @@ class Keyboard:
         octets = b""
         while readable(self.descriptor):
             try:
-                more = os.read(self.descriptor, 1024)
+                piece = os.read(self.descriptor, 1024)
             except OSError:  # the terminal is gone
-                more = b""
-            if not more:
+                piece = b""
+            if not piece:
                 self.descriptor = None
                 break
-            octets += more
+            octets += piece
         text = octets.decode(errors="ignore")
         return parse(text)
 

@@ -132,15 +132,15 @@ def _traffic(result: Mapping[str, Any]) -> str:
 
 
 def _quality(result: Mapping[str, Any]) -> Words:
-    parts = flaws(result["quality"], {one["code"] for one in result["findings"]})
+    parts = flaws(result["quality"], {finding["code"] for finding in result["findings"]})
     if not result["packets"]:
         parts.append(EMPTY)
     return Words(" · ".join(parts), "warning") if parts else Words(FLAWLESS)
 
 
 def _connections_title(result: Mapping[str, Any]) -> str:
-    servers = {one["server"] for one in result["connections"]}
-    products = {_product(one, "server") for one in result["connections"]} - {""}
+    servers = {connection["server"] for connection in result["connections"]}
+    products = {_product(connection, "server") for connection in result["connections"]} - {""}
     title = "connections"
     if len(servers) == 1:
         title += f" to {harmless(next(iter(servers)) or UNKNOWN)}"
@@ -166,7 +166,7 @@ def _name(connection: dict[str, Any]) -> str:
 
 def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
-    several = len({one["server"] for one in rows}) > 1
+    several = len({row["server"] for row in rows}) > 1
     return table(
         rows,
         ("*name", "", lambda one: or_unknown(_name(one))),
@@ -184,9 +184,9 @@ def _connections(result: Mapping[str, Any]) -> Grid:
 
 
 def _clients(result: Mapping[str, Any]) -> Grid:
-    known = [one for one in result["clients"] if one["client_product"] is not None]
+    named = [client for client in result["clients"] if client["client_product"] is not None]
     return table(
-        known[: max(len(result["connections"]), 1)],
+        named[: max(len(result["connections"]), 1)],
         (">connections", "connections", count),
         ("*product", "client_product", or_unknown),
         ("version", "client_version", or_unknown),
@@ -211,7 +211,7 @@ def _methods(result: Mapping[str, Any], width: int) -> Grid:
     for row in range(height):
         shown = pairs[row::height]
         shown += (columns - len(shown)) * [("", "")]
-        grid.add(*(one for number, method in shown for one in (number, Words(method, "method"))))
+        grid.add(*(cell for number, method in shown for cell in (number, Words(method, "method"))))
     return grid
 
 
@@ -230,13 +230,13 @@ def _messages(result: Mapping[str, Any]) -> Grid:
     )
 
 
-def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
+def _timed(rows: list[dict[str, Any]], name: str, label: str) -> Grid:
     """Quantiles of the time that things took, by name."""
     time = or_none(duration)
     return table(
         rows,
         (f"*{name}", name, lambda text: text or "(none)"),
-        (f">{what}", "count", count),
+        (f">{label}", "count", count),
         (">p50", "p50_ns", time),
         ("??>p95", "p95_ns", time),
         ("?>p99", "p99_ns", time),
@@ -256,7 +256,7 @@ _DELIVERED = ((">delivered", "delivered", count), (">bytes", "delivered_bytes", 
 
 def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
-    names = [one for one in (EXCHANGE, ROUTING_KEY) if rows and one[1] in rows[0]]
+    names = [column for column in (EXCHANGE, ROUTING_KEY) if rows and column[1] in rows[0]]
     return table(rows, *_vhosts(result), *names, *_PUBLISHED, *_DELIVERED)
 
 
@@ -269,8 +269,8 @@ def _vhosts(result: Mapping[str, Any]) -> Sequence[Column]:
 def _queues_title(result: Mapping[str, Any]) -> str:
     """The title of `_queues`: what the broker says of one may be older than its messages."""
     title = _named_title("queues", result)
-    said = any(row["message_count"] is not None for row in result["queues"]["rows"])
-    return f"{title}; depth and consumers as the broker said last" if said else title
+    has_depths = any(row["message_count"] is not None for row in result["queues"]["rows"])
+    return f"{title}; depth and consumers as the broker said last" if has_depths else title
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
@@ -308,12 +308,12 @@ def _findings(result: Mapping[str, Any]) -> Grid:
         ("severity", "severity", lambda severity: Words(severity, severity)),
         (">times", "count", count),
         (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
-        ("~what", "", _found),
+        ("~what", "", _finding_words),
     )
 
 
-def _found(one: dict[str, Any]) -> Words:
-    what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
-    if one["places"] > 1:
-        what.add(f" and at {plural(one['places'] - 1, 'other place')}")
-    return what.add("  ").add(one["code"], "name")
+def _finding_words(row: dict[str, Any]) -> Words:
+    text = Words(row["title"] + (f": {harmless(row['detail'])}" if row["detail"] else ""))
+    if row["places"] > 1:
+        text.add(f" and at {plural(row['places'] - 1, 'other place')}")
+    return text.add("  ").add(row["code"], "name")

@@ -35,7 +35,7 @@ def _children(value: Any) -> dict[str, Any] | None:
     if isinstance(value, dict) and value and base64_of(value) is None:
         return value
     if isinstance(value, list) and value:
-        return {str(index): one for index, one in enumerate(value)}
+        return {str(index): item for index, item in enumerate(value)}
     return None
 
 
