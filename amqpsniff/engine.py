@@ -153,7 +153,7 @@ class Engine:
     def take(self, table: str) -> pa.RecordBatch:
         """The rows of one table since it was last taken, as a `pyarrow.RecordBatch`.
 
-        Raises UsageError for a table that is not there.
+        Raises UsageError for an unknown table.
         """
         import pyarrow as pa
 

@@ -15,7 +15,7 @@ _MARK = b"# cython:"
 
 
 def how_to_add(extra: str) -> str:
-    """The command that adds an extra; amqpsniff is there already, so no index has to know it."""
+    """The command that adds an extra to the installed amqpsniff, without an index."""
     return how_to_install(f"amqpsniff[{extra}]")
 
 

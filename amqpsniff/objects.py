@@ -39,7 +39,7 @@ class _Cells:
         return values
 
     def row(self, row: int) -> dict[str, Any]:
-        """The values of one row, of whose columns no lists are made."""
+        """The values of one row, read without lists of its columns."""
         (values,) = self._batch.slice(row, 1).to_pylist()
         return dict(values)
 

@@ -227,7 +227,7 @@ class Passes:
         columns: tuple[str, ...] | None = None,
         clients: ClientNames | None = None,
     ) -> Iterator[Iterable[Entry]]:
-        """The entries of `Capture.timeline` in pieces, each as soon as its rows are there.
+        """The entries of `Capture.timeline` in pieces, each as soon as its rows are decoded.
 
         So a capture can be shown while it is still written. `columns` are those of messages that
         entries carry; None for those of `amqpsniff.analysis.one_line.LINE_COLUMNS`. `clients`
@@ -343,7 +343,7 @@ class Passes:
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **settings)
             self.read(plan, data.add_rows, data.add_records)
-        summary = self.summary(census, chosen, TOP, ())  # of findings the page has its own
+        summary = self.summary(census, chosen, TOP, ())  # the page has findings of its own
         data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)

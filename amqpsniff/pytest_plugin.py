@@ -2,8 +2,8 @@
 
 Clients connect to `wire.host` and `wire.port`. Where this process may capture on the loopback
 interface and the broker is there, that is the broker itself. Else it is a proxy that hands bytes on
-to the broker and writes them down as packets. So whatever can be asked of a capture can be asked of
-a test. TLS is handed on as it is, and not read.
+to the broker and writes them down as packets. So a test can use every method
+of a capture. TLS is handed on as it is, and not read.
 """
 
 from __future__ import annotations

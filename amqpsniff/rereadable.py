@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 class Rereadable(ABC, Generic[Item]):
     """A result that every loop reads from its beginning; nothing is kept in memory.
 
-    `next()` goes through one reading of its own, as an iterator would. An input that can be read
+    `next()` continues a reading of its own, like an iterator. An input that can be read
     only once (standard input) raises UsageError when it is read again.
     """
 

@@ -40,13 +40,13 @@ OWN = "amqpsniff: "
 """Beginning of the job's error messages."""
 
 REFUSED = "amqpsniff-batch: error: "
-"""How the job begins a line that says what is wrong with its arguments."""
+"""The beginning of the job's lines about wrong arguments."""
 
 TELLING = "All masters are unresponsive"
-"""What a line of Spark's has that says enough: a cluster that is not there."""
+"""Text in a line of Spark that explains a failure: the cluster cannot be reached."""
 
 _ORIGIN = re.compile(r"^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
-"""What stands before it: the time and the part of Spark."""
+"""The text before it: the time and the part of Spark."""
 
 MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
@@ -221,7 +221,7 @@ STAGES = {
 
 
 class Shown:
-    """Takes what the job says, one fact after the other; `finish` when it was the last."""
+    """Shows the facts that the job reports, one after the other; `finish` after the last."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet

@@ -68,7 +68,7 @@ def bodies(
     row_filter = reading.row_filter(rows, "messages")
     _refuse(output)
     messages = _messages(reading, row_filter)
-    first = list(islice(messages, 1))  # what is no capture leaves no directory behind
+    first = list(islice(messages, 1))  # a file that is no capture leaves no directory behind
     output.mkdir(parents=True, exist_ok=True)
     written = octets = 0
     with (output / f"manifest.{format_}").open("x", encoding="utf-8", newline="") as file:

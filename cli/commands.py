@@ -87,7 +87,7 @@ _PLAINER = {
     "is not a valid int range": "is not a whole number",
     "is not a valid float range": "is not a number",
 }
-"""What typer says of numbers -> the same in words of users."""
+"""Messages of typer about numbers -> the same in plain words."""
 
 HELP = ["-h", "--help"]
 CONTEXT = {"help_option_names": HELP}
@@ -101,7 +101,7 @@ def run(arguments: list[str]) -> int:
         arguments = [USUAL, *arguments]
     arguments = arguments or ["--help"]
     name = arguments[0]
-    # all of them to say which is meant by a name that is none
+    # all commands, to suggest one for an unknown name
     program = application(*([name] if name in COMMANDS or name[:1] == "-" else COMMANDS))
     command = typer.main.get_command(program)
     _leave_out_types(command)
@@ -139,7 +139,7 @@ class Program(TyperGroup):
     """The commands that are asked for, and the help of all."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write what the program is, and its commands."""
+        """Write the description of the program and its commands."""
         formatter.write("\n".join(painted(program_help(self.help or "", GROUPS))))
 
 
@@ -245,7 +245,7 @@ def _one_line(error: Any, name: str) -> str:
     """Typer's message about a command line that begins with `name`, in plain words."""
     text = " ".join(error.format_message().split()).rstrip(".")
     if name == "sql" and "'CAPTURE...'" in text:
-        # where there is only one argument typer takes it for SELECT
+        # typer takes a single argument for SELECT
         text = "Missing argument 'SELECT', behind the captures"
     for message, plain in _PLAINER.items():
         text = text.replace(message, plain)

@@ -267,7 +267,7 @@ class DiagnosisText:
         return kind.advice
 
     def _places_text(self, case: Case) -> Words:
-        """The places as text: what a narrow terminal has no columns for."""
+        """The places as text, for a terminal that is too narrow for a table."""
         lines: list[tuple[str, str]] = []
         for row in case.places(self.places):
             packet = _packets(row, self.several)

@@ -101,7 +101,7 @@ def _open_streams() -> None:
 
 
 def _buffered(stream: TextIO, *, by_line: bool) -> TextIO:
-    """The same stream, with a buffer where it has none."""
+    """The stream with a buffer."""
     octets = getattr(stream, "buffer", None)
     if not isinstance(octets, io.RawIOBase):
         return stream

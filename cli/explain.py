@@ -43,7 +43,7 @@ def explain(
 
 
 def _kinds(word: str) -> tuple[list[Kind], bool]:
-    """The rows a person means, and whether it is one row that was asked for by its code."""
+    """The rows for a word, and whether the word is the code of a single row."""
     if not word:
         return list(KINDS.values()), False
     if word in SUBJECTS:

@@ -94,14 +94,14 @@ ENDS = {
     "rst": "TCP was reset",
     None: "the connection was open when the capture ended",
 }
-"""What the last line says when no side closed the connection."""
+"""The last line if no side closed the connection."""
 
 SAID = (
     ("vhost", "vhost"), ("user", "user"), ("connection_name", "name"),
     ("client_product", "client"), ("client_version", ""),
     ("server_product", "server"), ("server_version", ""),
 )  # fmt: skip
-"""Columns of the connection that the heading shows, and what they are called there."""
+"""Columns of the connection in the heading, and their labels there."""
 
 
 class Telling:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _USUAL = (signal.default_int_handler, signal.SIG_DFL)
-"""What Python does of itself; what is anything else, as nohup has it, stays so."""
+"""Handlers that Python sets itself; any other, such as that of nohup, stays."""
 
 AGAIN_SECONDS = 0.05
 """How long after it was dropped a signal comes again: where something can be raised, mostly."""
@@ -41,7 +41,7 @@ _signals: list[int] = []
 
 @contextlib.contextmanager
 def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
-    """Signals are handled so meanwhile, by number."""
+    """A context in which signals have these handlers, by number."""
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
@@ -54,7 +54,7 @@ def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
 def remembered() -> Iterator[None]:
     """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
     _signals.clear()
-    # no other thread is told of signals
+    # only the main thread gets signals
     main = threading.current_thread() is threading.main_thread()
     ours = [number for number in ENDING if main and signal.getsignal(number) in _USUAL]
     with handled(dict.fromkeys(ours, _record)):
@@ -75,7 +75,7 @@ def stopping(steps: Steps) -> Iterator[None]:
             raise KeyboardInterrupt
         steps.stop()
 
-    # what is ignored, as nohup has it, stays so
+    # a signal that is ignored, as under nohup, stays ignored
     ending = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
     with handled(dict.fromkeys(ending, stop)):
         yield
@@ -105,7 +105,7 @@ def end() -> int:
 
 
 def _dropped(error: sys.UnraisableHookArgs) -> None:
-    """Python tells of an exception that cannot be raised; of a signal's nothing is said."""
+    """Handle an exception that cannot be raised; that of a signal is sent again, silently."""
     if not heard() or error.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(error)
         return

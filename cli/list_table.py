@@ -293,7 +293,7 @@ def _address(role: str, target: str | None, source: str | None) -> str:
 
 
 _STARTED = "capture_start_ns"
-"""A column that is put beside those of the table: when the capture began."""
+"""An additional column: the time at which the capture began."""
 
 _LASTED = (">???lasted", _lasted, "start_ns", "end_ns")
 _CLOSED = ("closed", ended, "closed_by", "close_code", "close_text")
@@ -365,7 +365,7 @@ BEGINS = {
 
 
 def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:
-    """All that is known of each row, one field a line."""
+    """Each row in full, one field a line."""
     for values in zip(*columns.values(), strict=True):
         row = dict(zip(columns, values, strict=True))
         place = ends(row["client"], row["server"])

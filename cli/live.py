@@ -41,13 +41,13 @@ SETTLE = "10s"
 BUFFER = "64MiB"
 FILE_BYTES = 10_000, None, "from 10kB; a number without a unit is bytes"
 BUFFER_BYTES = 4 << 20, 4 << 30, "from 4MiB to 4GiB"
-"""Bounds of a file of a rotation and of the ring, and how they are said."""
+"""Bounds of a file of a rotation and of the ring, and the words for them."""
 
 TOP = 10
 """Rows of a section of the summary."""
 
 DUMB = ("dumb", "unknown")
-"""Values of TERM of terminals whose cursor does not move."""
+"""Values of TERM for terminals that cannot move the cursor."""
 
 
 @group("""
@@ -348,7 +348,7 @@ class Live:
             if self.metrics is not None:
                 server = Server(self.metrics, self.watch)
                 held.callback(server.close)
-            self.watch.writer = self._writer(source)  # what is there is written over: now or never
+            self.watch.writer = self._writer(source)  # overwrites a file: after all checks
             out = None if read is None or read.isatty() else read.fileno()
             steps = Steps(self.watch, self._seconds, out=out)
             with stopping(steps):
@@ -472,7 +472,7 @@ class Live:
 
 
 def _chosen(row_filter: Any, batch: Any, sink: IO[bytes] | None) -> Iterator[Any]:
-    """The wanted rows of a batch; what is written is flushed before it is asked for more."""
+    """The wanted rows of a batch; the output is flushed before the next batch."""
     rows = row_filter.of(batch)
     if rows.num_rows:
         yield rows

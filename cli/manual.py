@@ -1,4 +1,4 @@
-"""The manual page, made of what the commands say of themselves: `amqpsniff --show-man`.
+"""The manual page, made from the help of the commands: `amqpsniff --show-man`.
 
 It is written in the man macros of troff, for `man -l -` or a folder of manual pages. What is not in
 a command's help, exit codes and the environment, is here.
@@ -41,7 +41,7 @@ SEE_ALSO = (("tshark", 1), ("editcap", 1), ("tcpdump", 8), ("pcap-filter", 7), (
 
 
 def page(command: Any) -> str:
-    """The whole page of a program: what typer makes of its application, with every command."""
+    """The page of a program, which is typer's command of its application, with every command."""
     overview, *rest = command.help.split("\n\n")
     lines = [
         f'.TH AMQPSNIFF 1 "" "amqpsniff {__version__}" "User Commands"',
@@ -97,7 +97,7 @@ def _argument(argument: Any) -> str:
 
 
 def named(parameters: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Arguments, then options: how each is written, and what it is for."""
+    """Arguments, then options: the syntax and the help of each."""
     for parameter in sorted(parameters, key=lambda parameter: parameter.param_type_name):
         about = parameter.help or ""
         if parameter.param_type_name == "argument":

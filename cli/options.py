@@ -80,7 +80,7 @@ def at_least(lowest: int, highest: int | None = None) -> dict[str, Any]:
 
 
 def _named(output: Path | None) -> Path | None:
-    """The file that is meant; None for `-`, which is standard output as it is standard input."""
+    """The file of an option; None for `-`, which is standard output."""
     return None if output == STANDARD_OUTPUT else output
 
 
@@ -99,7 +99,7 @@ _CONSTANT = re.compile(r"\{([A-Z_]+)\}")
 
 
 def _described(text: str) -> dict[str, Any]:
-    """What typer knows of the options and arguments of a text, by the parameter's name."""
+    """Typer's settings for the options and arguments of a text, by the parameter's name."""
     found: dict[str, Any] = {}
     for panel, entries in _SECTION.findall(inspect.cleandoc(text)):
         for spec, help_text in _ENTRY.findall(entries):
@@ -328,7 +328,7 @@ class Rows(Conditions):
         --severity SEVERITY: Findings as severe as this (info, warning, error) or more.
 """)
 class Wanted:
-    """Options that choose findings by what they are."""
+    """Options that choose findings by code and severity."""
 
     only: Annotated[str | None, offer(listed(codes))] = None
     ignore: Annotated[str | None, offer(listed(codes))] = None
@@ -354,7 +354,7 @@ class NewCapture:
         return sink(self.output, captures, terminal)
 
     def tell(self, subject: str, written_bytes: int) -> None:
-        """Say on standard error what was written."""
+        """Report on standard error the amount that was written."""
         name = "standard output" if self.output == STANDARD_OUTPUT else self.output
         complain(f"{subject}, {units.octets(written_bytes)}, in {name}")
 

@@ -19,7 +19,7 @@ class Progress:
     It is written beside the run, which may go on for long without giving a row.
 
     Args:
-        wanted: Whether to write it, where there is a terminal.
+        enabled: True to write it, on a terminal.
         packets: Says how many packets were read; without it, `at` does.
     """
 

@@ -1,4 +1,4 @@
-"""`amqpsniff diagnose --for`: what a newer broker does otherwise with the traffic of captures."""
+"""`amqpsniff diagnose --for`: changes of a newer broker that concern the traffic of captures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def readiness(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
-    """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
+    """Show the changes of a newer broker; `fail_on` is about those that it refuses."""
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
     write_answer(asdict(found), form, sections(found))

@@ -37,7 +37,7 @@ WARNED_OF = frozenset(
 not decoded."""
 
 WHY_FAILED = frozenset(("capture-unreadable",))
-"""Findings that make a run fail, which is said with `--quiet` too."""
+"""Findings that make a run fail; they are reported with `--quiet` too."""
 
 NO_ROW = "no row matches the options"
 
@@ -97,7 +97,7 @@ class Reading:
         return len(self.passes.names) > 1
 
     def row_filter(self, part: Scope, table: str) -> RowFilter:
-        """What chooses rows of a table; the captures are read for it first where that is needed."""
+        """The filter of rows of a table; the captures are read for it first if needed."""
         (rows,) = self.passes.row_filters(part.selection(), table)
         return rows
 
@@ -150,7 +150,7 @@ class Reading:
         with self._bar:
             try:
                 yield self.capture
-            except UsageError as error:  # what was asked for is not in what was read
+            except UsageError as error:  # the part that was asked for is not in the captures
                 refused = error
         if self.passes.finished:
             self.judge()
@@ -191,7 +191,7 @@ class Reading:
             self.warn_of_nothing(NO_ROW if chosen else f"no {rows.table} in what was captured")
 
     def warn_of_nothing(self, text: str) -> None:
-        """Say `text` where there is AMQP, unless it was said already why nothing is shown."""
+        """Warn with `text` if there is AMQP, unless a warning has said why nothing is shown."""
         if self.passes.totals.connections and not self.options.quiet and not self._outside:
             complain(f"warning: {text}")
 

@@ -52,7 +52,7 @@ _SHORT = {
     "doubled": "came twice",
     "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
 }  # fmt: skip
-"""What became of bytes, for a column."""
+"""Losses of bytes, for a column."""
 _HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
 
 
@@ -112,7 +112,7 @@ def _translated(report: Row) -> str:
 
 
 def _clock(clock: Row) -> str:
-    """What is known of the two clocks."""
+    """Facts about the two clocks."""
     if clock["offset_ns"] is None:
         return "there are not frames both ways to compare them by: delays are as the clocks say"
     ahead = clock["offset_ns"]
@@ -232,7 +232,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
 
 
 def _verdict(report: Row) -> Words:
-    """What became of the bytes, in a few lines."""
+    """The losses and alterations, in a few lines."""
     if not report["connections"]["both"]:
         return Words(
             "no connection in common: other traffic, or something between that ends TCP (a proxy, "

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _log() -> None:
-    """Write what the job decides to standard error, as Spark does."""
+    """Log the decisions of the job to standard error, as Spark does."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s INFO amqpsniff: %(message)s"))
     LOG.addHandler(handler)
@@ -117,7 +117,7 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
 def _start(
     given: argparse.Namespace, say: Say, look: Callable[[float], None] = lambda seconds: None
 ) -> SparkContext:
-    """Spark; captures that are at hand are surveyed by `look` meanwhile."""
+    """Spark; `look` surveys captures on this machine while it starts."""
     from .session import context
 
     say({"stage": "spark"})
@@ -159,7 +159,7 @@ def no_file_read(batch: Batch) -> str:
 
 
 def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
-    """Write the tables; without Spark only what is about the whole."""
+    """Write the tables; without Spark only those about the whole archive."""
     from .runner import SparkRunner
 
     def notice(step: RunProgress) -> None:
@@ -243,7 +243,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    # spark-submit runs this file by itself; what it belongs to is the installed package
+    # spark-submit runs this file alone; its package is the installed one
     from amqpsniff.spark_jobs.batch import main as installed
 
     raise_gc_threshold()

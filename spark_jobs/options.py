@@ -77,7 +77,7 @@ class SourceOptions:
 
 
 def parse(options: Mapping[str, str]) -> SourceOptions:
-    """Read the options; raises UsageError for an invalid one, and for one that there is not."""
+    """Read the options; raises UsageError for an invalid or unknown one."""
     names = {name.lower() for name in NAMES}
     for name in options:
         if name.lower() not in names:

@@ -134,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    # spark-submit runs this file by itself; what it belongs to is the installed package
+    # spark-submit runs this file alone; its package is the installed one
     from amqpsniff.spark_jobs.reports import main as installed
 
     sys.exit(installed())

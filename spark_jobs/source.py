@@ -167,7 +167,7 @@ class FileReading:
             self.needed.append(ENDS if ending else CAPTURE)
 
     def shares(self, listed: Sequence[Listed], earlier: Sequence[Listed] = ()) -> list[Share]:
-        """Partitions that read these files, and of earlier ones what goes on in these."""
+        """Partitions that read these files, and conversations of earlier files that continue."""
         files = survey_files(listed, self.options.storage, self.options.surveys)
         bad = error_rows((file.size, file.findings) for file in files)
         if bad and self.options.mode == "FAILFAST":

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATTERN = re.compile(r"[\[\]{}*?\\]")
-"""What Spark takes for a pattern in the name of a folder."""
+"""Characters of a folder's name that Spark takes for a pattern."""
 
 
 def read_table(

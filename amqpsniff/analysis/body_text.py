@@ -22,7 +22,7 @@ MAX_UNPACKED_BYTES = 1 << 20
 """Bytes of an unpacked body that are looked at: one can unpack to gigabytes."""
 
 COLUMNS = ("body", "content_type", "content_encoding", "headers")
-"""Columns of messages that say how a body is read, beside those of a line."""
+"""Columns of messages that decide how a body is read, besides those of a line."""
 
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _BY_TYPE: tuple[tuple[str, str, Callable[[bytes], str]], ...] = (

@@ -26,7 +26,7 @@ MAX_NAMES = 3
 """Clients that are named of a finding."""
 
 MAX_KEPT = 65_536
-"""Connections whose clients are remembered; the later ones have their addresses."""
+"""Connections whose clients are remembered; later ones are shown by their addresses."""
 
 
 class Introductions:

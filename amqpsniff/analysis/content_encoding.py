@@ -36,7 +36,7 @@ ENCODINGS = {
     "br": ".br",
     "application/x-brotli": ".br",
 }
-"""Content encodings that can be undone, and what is added to a file's name while they are not."""
+"""Content encodings that can be decoded, and the ending of a file's name without decoding."""
 
 KOMBU_HEADER = "compression"
 """The header in which Kombu and Celery say how a body is packed."""

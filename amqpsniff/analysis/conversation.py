@@ -1,4 +1,4 @@
-"""One connection from its beginning to its end: which one is meant, and what happened on it."""
+"""One connection from its beginning to its end: how it is found, and its events."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ConversationFinder:
     def found(self) -> Conversation | None:
         """The connection without its entries; None if there is no AMQP.
 
-        Raises UsageError if no connection is meant, or several are.
+        Raises UsageError if no connection matches, or several do.
         """
         if not self._all.number:
             return None

@@ -230,7 +230,7 @@ class Diagnoser:
     def result(self, totals: Totals, findings: Iterable[Finding]) -> Diagnosis:
         """The diagnosis of a pass with these totals and, before any selection, these findings.
 
-        Raises UsageError for a connection that is not there: it would pass for a sound one.
+        Raises UsageError for an unknown connection: an empty answer would look like a sound one.
         """
         if self._missing and totals.connections:
             raise no_match(self._selection, totals.connections)

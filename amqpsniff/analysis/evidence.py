@@ -64,7 +64,7 @@ class _Place:
     last: int = -1
 
     def take(self, number: int, frame: Row, role: str) -> None:
-        """Take a frame in, unless it is there; `number` frames were read before it."""
+        """Add a frame unless it is among them; `number` frames were read before it."""
         if number > self.last and self.concerns(frame):
             self.frames.append(_shown(frame, role))
             self.last = number
@@ -133,7 +133,7 @@ class Evidence:
         before.append((self._read, frame))
 
     def document(self) -> dict[str, Any]:
-        """The whole, for JSON."""
+        """The diagnosis and its evidence, for JSON."""
         diagnosis = self._diagnosis
         return {
             "version": VERSION,

@@ -33,7 +33,7 @@ _OWN = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
     "detail", "count", "last_packet_number", "cause_code", "cause_packet_number",
 )  # fmt: skip
-"""Columns of the findings table that are a finding's own, but for `timestamp`."""
+"""Columns of the findings table that are fields of a finding, except `timestamp`."""
 
 _values = attrgetter(*_OWN)
 
@@ -84,14 +84,14 @@ class Case:
         return (case for case, _ in self.walk_deep())
 
     def walk_deep(self, depth: int = 0) -> Iterator[tuple[Case, int]]:
-        """The same with the number of causes above each."""
+        """The cases of the tree, each with the number of causes above it."""
         yield self, depth
         for case in self.consequences:
             yield from case.walk_deep(depth + 1)
 
 
 def findings_of(batch: Any) -> list[Finding]:
-    """The findings of a batch of their table; texts that repeat are there once."""
+    """The findings of a batch of their table; equal texts are one object."""
     shared: dict[Any, Any] = {}
     columns = {}
     for name in _OWN:
@@ -106,7 +106,7 @@ def findings_of(batch: Any) -> list[Finding]:
 
 def finding_row(finding: Finding) -> Row:
     """The row of a finding as in a batch of the table; `timestamp` is the time of `ts_ns`."""
-    row = _blank(finding.code).copy()  # has room for all of them
+    row = _blank(finding.code).copy()  # room for all findings
     row.update(zip(_OWN, _values(finding), strict=True))
     for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8
         text = row[name]

@@ -30,7 +30,7 @@ UNSAID = frozenset(
     "ticket out_of_band channel_id capabilities insist known_hosts version_major version_minor "
     "locale locales mechanisms response challenge class_id method_id cluster_id".split()
 )
-"""Arguments that say nothing in a line: reserved ones, secrets, what a tree shows in full."""
+"""Arguments that a line leaves out: reserved ones, secrets, and those that a tree shows in full."""
 
 ERRORS = frozenset(
     ("connection.close", "channel.close", "basic.return", "basic.nack", "channel.alert",

@@ -192,12 +192,12 @@ class ReportData:
 
     @property
     def missed(self) -> bool:
-        """True if there is AMQP, and nothing of it in the time that was chosen."""
+        """True if there is AMQP, but nothing in the chosen part."""
         numbers = (self._filters[table].kept for table in ("frames", "messages", "findings"))
         return not self._is_whole and bool(self.totals.connections) and not any(numbers)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
-        """Take all that a pipeline gives, without Arrow, whose import would take long."""
+        """Take the rows of a pipeline without Arrow, whose import takes long."""
         self.topology.add_rows(frames, messages, connections)
         self._count_frames(frames.rows, _numbers(frames, row_times.FRAME_COLUMNS))
         ids = [connection[0] for connection in connections]
@@ -335,7 +335,7 @@ def _plain(batch: Any) -> Rows:
 
 
 def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:
-    """The same of an encoded batch, whose codes are not always those of the decoder."""
+    """The columns of an encoded batch, whose codes may differ from those of the decoder."""
     columns = []
     for name in names:
         column = batch.column(name)

@@ -37,7 +37,7 @@ OPERATION_COLUMNS = (
 """Columns of messages that `operations` reads."""
 
 ERRORS = "errors"
-"""The table of what could not be read of the files, which only reports know beside the others."""
+"""The table of errors in files, which only reports read."""
 
 BUCKETS_S = (1, 10, 60, 600, 3_600, 86_400)
 """Lengths of time buckets, in seconds."""
@@ -80,7 +80,7 @@ DUCKDB_SETUP = (
     "CREATE TEMP MACRO pmod(number, divisor) AS ((number % divisor) + divisor) % divisor",
     "CREATE TEMP MACRO timestamp_seconds(seconds) AS to_timestamp(seconds)",
 )
-"""Makes DuckDB understand what is written for Spark."""
+"""Macros with which DuckDB runs SQL that is written for Spark."""
 
 
 @dataclass(frozen=True)
@@ -462,7 +462,7 @@ def _filled(name: str, bucket_seconds: int) -> str:
 
 
 def _numbers() -> dict[str, Any]:
-    """Bounds of the reports, which are those of the rules where there is a rule."""
+    """Thresholds of the reports; a report and a rule about the same thing share one."""
     from amqpsniff.analysis.times import DAY_NS
     from amqpsniff.session.rules.occasions import SHORT_NS
     from amqpsniff.session.rules.requeueing import POISON_DELIVERIES

@@ -33,7 +33,7 @@ Texts = str | Iterable[str]
 """A text or a pattern, or several; one has to match."""
 
 SPANNING = ("connections", "channels", "links")
-"""Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
+"""Tables whose rows span a time: `from_` and `to` choose the rows that overlap with theirs."""
 
 TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     **{
@@ -224,7 +224,7 @@ class Selection:
         return self.of(None) != Selection()
 
     def of(self, limit: int | None) -> Selection:
-        """The same with another limit, and no zone where there is no time."""
+        """A copy with another limit, and without a time zone if no time is given."""
         timed = self.from_ is not None or self.to is not None
         return replace(self, limit=limit, tz=self.tz if timed else None)
 
@@ -327,7 +327,7 @@ class Selection:
 
 
 def selection(part: Filters, limit: int | None = None) -> Selection:
-    """The selection that arguments name; raises UsageError for one that is not there."""
+    """The selection of these arguments; raises UsageError for an unknown one."""
     names = [field.name for field in fields(Selection) if field.name not in ("limit", "found")]
     for name in part:
         if name == "top":
@@ -498,7 +498,7 @@ class MessagePositions:
 
 
 _MORE = '"more":true'
-"""Text in the arguments of a transfer after which its delivery goes on in another one."""
+"""Text in the arguments of a transfer whose delivery continues in the next transfer."""
 
 _PARTS = ("header", "body")
 """Types of the frames that follow the method of a message."""

@@ -40,7 +40,7 @@ Time = str | float | datetime | timedelta
 """A time as callers give it: seconds, too, and a time without a zone."""
 
 Moment = Callable[[int], int]
-"""Nanoseconds since 1970, once it is known when the capture began."""
+"""A function of the time at which the capture began; gives nanoseconds since 1970."""
 
 
 def nanoseconds(text: str) -> int | None:

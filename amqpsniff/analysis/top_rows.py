@@ -19,7 +19,7 @@ MAX_CHANNELS = 2_000
 """Rows kept while a capture is read, two kilobytes each; a report shows fewer."""
 
 MAX_UNSORTED = 1_000
-"""Rows that are taken beside those before they are sorted, and what is too much is left out."""
+"""Rows beyond the limit that are collected before the rows are sorted and cut."""
 
 CONNECTION_COLUMNS = (
     "capture", "connection_id", "client", "server", "first_packet_number", "start_ns", "end_ns",

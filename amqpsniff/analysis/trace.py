@@ -57,14 +57,14 @@ DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}
 """Events of a message by the method of its row."""
 
 UNSAID = ("returned", "automatic")
-"""Outcomes that are no event of their own: the first has a row, the second is none."""
+"""Outcomes that are no events: the first has its own row, the second is a missing outcome."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class WantedMessages:
-    """The messages that are meant; all conditions that are given must hold.
+    """Conditions for messages; all that are given must hold.
 
     Raises UsageError if there is no condition, or one that is invalid.
 
@@ -218,7 +218,7 @@ class TracedMessage:
 
 
 def _deed(row: Row, first: Row) -> Iterator[Part]:
-    """The event of a row, without what the heading has said of the first row."""
+    """The event of a row, without facts of the first row, which are in the heading."""
     method = row["method"]
     style = "method.error" if method == "basic.return" else "method"
     yield Part(style, DEEDS.get(method) or str(method))
@@ -251,13 +251,13 @@ def _delivery(row: Row) -> Iterator[Part]:
 
 
 class Tracer:
-    """Finds the rows of the messages that are meant, batch by batch.
+    """Finds the rows of the wanted messages, batch by batch.
 
     Attributes:
         rows: Number of rows that were found.
         columns: Names of the columns that are read to choose messages.
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
-        clients: What the clients of these rows are called.
+        clients: Names of the clients of these rows.
     """
 
     def __init__(self, wanted: WantedMessages, started: Started = lambda: None) -> None:
@@ -287,7 +287,7 @@ class Tracer:
         chosen = pc.or_(self._wanted.mask(batch, self._named), self._led_to(batch))
         self._learn(batch.filter(chosen))
         mask = self._mask(batch, chosen)
-        for _ in range(MAX_HOPS):  # what it brought about may bring about more
+        for _ in range(MAX_HOPS):  # a consequence may have consequences
             if not self._learn_keys(batch.filter(mask)):
                 break
             chosen = pc.or_(chosen, self._led_to(batch))

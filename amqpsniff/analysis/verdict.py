@@ -27,7 +27,7 @@ MAX_SENTENCES = 5
 MAX_LEADS = 3
 """Cases in the sentences; more are counted."""
 MAX_RESULTS = 2
-"""Consequences of a case that are told."""
+"""Consequences of a case in its sentence."""
 MAX_KINDS = 2
 """Details of a case in its sentence, where they differ in more than numbers and names."""
 MAX_DETAIL = 180
@@ -47,7 +47,7 @@ NOT_LOOKED_AT = frozenset((_ENCRYPTED, _WRONG_KEYS, _NOT_DECODED, _INCONCLUSIVE)
 """Findings about traffic that could not be looked at. They count whatever their severity."""
 
 TWICE = "proxy-on-both-sides"
-"""Finding about a connection of which the capture has another side."""
+"""Finding about a connection whose other side of a proxy is in the capture too."""
 
 _VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
 """Names and numbers in a detail."""
@@ -63,7 +63,7 @@ class Verdict:
     Attributes:
         sentences: One to five sentences.
         severity: The worst severity of a problem or a cost; None if there is neither.
-        unseen: What could not be looked at, in words. A check must not pass over it.
+        unseen: Traffic that could not be looked at, in words. A check must not ignore it.
         evidence: The findings that it rests on: `code`, `capture`, `connection_id`,
             `packet_number` of each.
     """
@@ -258,7 +258,7 @@ def _cause_of(lead: Case, cause: Case) -> Case:
 
 
 def and_others(findings: Sequence[Finding], named: Sequence[Finding] = ()) -> str:
-    """How many more subjects the connection of the first finding has, in words; empty for none.
+    """The number of other subjects of the first finding's connection, in words; empty if none.
 
     `named` are the findings that a sentence has already; without it, the first one.
     """
@@ -276,7 +276,7 @@ def and_others(findings: Sequence[Finding], named: Sequence[Finding] = ()) -> st
 
 
 def _result(case: Case, before: str) -> str:
-    """A consequence, as where it came most often; `before` was said already."""
+    """A consequence, at its most frequent place; a detail that is part of `before` is left out."""
     detail = gist(max(case.findings, key=lambda one: one.count).detail, 0)
     details = list(filter(None, (_times(case, detail), "" if detail in before else detail)))
     return inner(KINDS[case.code].title) + (f" ({', '.join(details)})" if details else "")
@@ -350,7 +350,7 @@ def _unseen(
 
 
 def _doubled(twice: int) -> Iterator[str]:
-    """The sentence about connections of which the capture has both sides of a proxy."""
+    """The sentence about connections that were captured on both sides of a proxy."""
     if twice:
         were = "connection was" if twice == 1 else "connections were"
         sides = "on both sides of a proxy or of address translation"

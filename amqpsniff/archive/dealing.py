@@ -142,7 +142,7 @@ class Objects(contextlib.ExitStack):
                 self._folder.write(name, json.dumps(by_key).encode())
 
     def _find(self, source: SourceFile) -> None:
-        """Take the pieces that an earlier run has written, if all that are wanted are there."""
+        """Take the pieces that an earlier run has written, if it has written all wanted ones."""
         buckets = {
             self._deal.keys[bucket]: bucket for bucket in self._deal.of(source.path).values()
         }
@@ -231,7 +231,7 @@ class Parts:
         return sum(self.numbers[2 :: len(PIECE)])
 
     def captures(self, task: Task) -> dict[str, Part]:
-        """Objects that are there of captures of the task, by capture, in the order of time."""
+        """The objects of captures of the task, by capture, in the order of time."""
         found: dict[str, Part] = {}
         places = {number: at for at, number in enumerate(self.files)}
         numbers = zip(*(self.numbers[at :: len(PIECE)] for at in range(len(PIECE))), strict=True)
@@ -256,7 +256,7 @@ class Parts:
 
 
 def _opener(captures: Mapping[str, Part], folder: Folder) -> Callable[[str, int], DealtCapture]:
-    """Opens what stands for captures; those that come next are read in threads meanwhile."""
+    """A function that opens the objects of captures; threads read the next ones ahead."""
     pool = ThreadPoolExecutor(AHEAD)
     begun: dict[str, Iterator[list[tuple[int, bytes]]]] = {}
     coming = iter(captures.items())

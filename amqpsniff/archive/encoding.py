@@ -14,7 +14,7 @@ from typing import Any
 from amqpsniff.findings import Finding
 
 _HEAD = struct.Struct("<16sQ")
-"""The beginning of what was packed: a digest of what follows, and its length unpacked."""
+"""The header of packed bytes: a digest of the rest, and its unpacked length."""
 
 _VALUES = attrgetter(*(field.name for field in fields(Finding)))
 

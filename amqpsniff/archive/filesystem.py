@@ -129,7 +129,7 @@ class Folder:
 
     @contextlib.contextmanager
     def create(self, name: str) -> Iterator[Any]:
-        """A file to write that is there under its name only when all was written.
+        """A file to write; it appears under its name once it is complete.
 
         Raises OutputError where it cannot be written.
         """
@@ -153,7 +153,7 @@ class Folder:
 
     @contextlib.contextmanager
     def _writing(self, *numbers: int) -> Iterator[None]:
-        """Raises OutputError for what the system says: anything, or one of these errors."""
+        """Raises OutputError for errors of the system: for all of them, or for these."""
         try:
             yield
         except OSError as error:
@@ -178,7 +178,7 @@ class Folder:
         return {file.path[skip:]: file for file in found if file.type == fs.FileType.File}
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._system.delete_file(self._path(name))
 

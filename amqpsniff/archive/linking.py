@@ -37,7 +37,7 @@ UNLINKED = "_work/unlinked"
 FOLDER = "_work/links"
 
 STATE = f"{FOLDER}/state.json"
-"""What was linked last, written when all of it was."""
+"""The last result of linking, written once it is complete."""
 
 LINK_COLUMNS = [message.name for message in LINKED_MESSAGES if message.name in LINKED]
 

@@ -34,10 +34,10 @@ class Listed(NamedTuple):
 def list_captures(
     inputs: Iterable[str | os.PathLike[str]], options: StorageOptions | None = None
 ) -> list[Listed]:
-    """The files that names mean, each once, by the first of its names.
+    """The files that names refer to, each once, by the first of its names.
 
-    Raises CaptureError for a name that is not there or no file, a pattern that matches nothing, and
-    when there is nothing in the end; UsageError for the name of a folder that a batch has written.
+    Raises CaptureError for a name without a file, for a pattern that matches nothing, and without
+    any files; UsageError for the name of a folder that a batch has written.
     """
     given = [os.fspath(name) for name in inputs]
     found: dict[str, Listed] = {}

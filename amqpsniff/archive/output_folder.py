@@ -1,4 +1,4 @@
-"""The folder that a batch writes to: what in it is the batch's own, and what of it counts."""
+"""The folder that a batch writes to: which of its files are the batch's, and which are valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .surveys import FORM, Surveyed
 _TABLES = (*TABLES, "errors")
 
 _OWN = {*_TABLES, "_work", "reports", "report.html"}
-"""What a batch makes in its folder, beside the manifest."""
+"""Folders that a batch makes in its folder, besides the manifest."""
 
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
 
@@ -138,7 +138,7 @@ def sound(folder: Folder) -> set[str]:
 
 
 def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
-    """Delete what an earlier state of the archive has left: all of the tables that is not kept.
+    """Delete the files of an earlier state of the archive: those of tables that are not kept.
 
     The Delta logs of `tables` are.
     """

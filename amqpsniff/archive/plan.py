@@ -47,7 +47,7 @@ LIGHT = 32
 have less than this part of `TASK_BYTES`: what a task costs by itself."""
 
 READ_TWICE = 4
-"""How much larger tasks are that share files, since each of them reads the whole (a file of 300 MB
+"""Factor by which tasks that share files are larger, since each reads whole files (of 300 MB
 alone: 2.40 processor seconds as one task, 2.54 as two, 2.78 as four)."""
 
 STRAIGHT_READS = 2

@@ -93,8 +93,9 @@ class Scan:
 
 
 def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first: str) -> None:
-    """Have some work done, of which others do some at the same time: `first` and what comes behind
-    it, then the rest.
+    """Do all works that no other process does: `first` and those after it, then the others.
+
+    Other processes do some of them at the same time.
     """
     keys = [*works]
     at = keys.index(first)

@@ -57,7 +57,7 @@ def task_bytes_for(options: Options, task_bytes: int) -> int:
 
 
 def digest(options: Options) -> str:
-    """8 hex digits that change when what opens TLS does; empty when there is nothing."""
+    """8 hex digits that change with the secrets for TLS; empty without secrets."""
     keys = [key.octets for key in options.tls_keys if isinstance(key, Contents)]
     contents = [*(octets for _, octets in options.secrets), *keys]
     if not contents:

@@ -109,7 +109,7 @@ def _caveats(before: CaptureProfile, after: CaptureProfile) -> list[str]:
 
 
 LENGTHS_ALIKE = 4
-"""Factor between the lengths of two captures up to which nothing is said of it."""
+"""Factor between the lengths of two captures up to which there is no note about it."""
 
 
 def _products(side: str, before: CaptureProfile, after: CaptureProfile) -> list[Row]:
@@ -162,13 +162,13 @@ RATES = (
     "delivered", "delivered bytes", "acknowledged", "requeued", "discarded", "automatic",
     "unsettled", "frames", "bytes", "connections opened", "connections closed", "channels opened",
 )  # fmt: skip
-"""What is counted, in the order in which it is shown."""
+"""Names of counts, in the order in which they are shown."""
 
 
 def rates(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
-    """What happened how often: `count` and `per_second` of both, and the ratio of the rates.
+    """Counts of both captures: `count` and `per_second` of each, and the ratio of the rates.
 
-    `notable` is `more`, `fewer` or null. What neither has is left out.
+    `notable` is `more`, `fewer` or null. Names that neither has are left out.
     """
     rows = []
     spans = (before.span_ns, after.span_ns)
@@ -324,7 +324,7 @@ def _folded(row: Row) -> bool:
 def _change(
     old: Row | None, new: Row | None, spans: tuple[int | None, int | None]
 ) -> tuple[str, str | None]:
-    """What became of a finding, and whether that is notable: `new`, `gone`, `more`, `fewer`."""
+    """The change of a finding, and whether it is notable: `new`, `gone`, `more`, `fewer`."""
     if old is None:
         return "new", "new"
     if new is None:

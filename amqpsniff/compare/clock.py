@@ -142,7 +142,7 @@ class ClockDifference:
 
 
 def _slope(points: list[tuple[float, float]]) -> float:
-    """The drift that points (time, offset) show; 0 where they show none that can be told.
+    """The drift that points (time, offset) show; 0 if they show none that is certain.
 
     The median of the slopes between all of them (Theil and Sen), which a few windows of congestion
     do not turn.

@@ -33,7 +33,7 @@ KINDS = {
     SENDER_MISSED: "missing from the capture at the sender",
     RECEIVER_MISSED: "missing from the capture at the receiver",
 }
-"""What may have become of bytes."""
+"""Kinds of losses and repetitions."""
 
 
 class Loss(NamedTuple):
@@ -53,17 +53,17 @@ class Loss(NamedTuple):
 
 
 class View(NamedTuple):
-    """One side of a direction: what its capture saw, and what is added to its stream offsets."""
+    """One side of a direction: its capture's view, and the shift of its stream offsets."""
 
     direction: Direction
     shift: int
 
     def spans(self) -> list[list[int]]:
-        """What was carried, in common stream offsets."""
+        """Spans that were carried, in common stream offsets."""
         return [[a + self.shift, b + self.shift] for a, b in self.direction.coverage.spans]
 
     def repeats(self) -> list[Repeat]:
-        """What was carried again, in common stream offsets."""
+        """Spans that were carried again, in common stream offsets."""
         return [
             repeat._replace(
                 begin=repeat.begin + self.shift,
@@ -134,7 +134,7 @@ def _pieces(
 def _judged(
     begin: int, end: int, out: list[Repeat | None], back: list[Repeat | None], acked: int
 ) -> Iterator[Loss]:
-    """What became of bytes that were sent and came so often."""
+    """The loss or repetition of a span that was sent (`out`) and received (`back`) so often."""
     if len(out) == len(back) == 1 or not (out or back):
         return
     if not out:
@@ -144,7 +144,7 @@ def _judged(
         yield Loss(RECEIVER_MISSED if acked >= end else UNREPAIRED, begin, end, 1)
         if acked < end:
             return
-    # what a capture missed came once all the same
+    # bytes that a capture missed were received once all the same
     came = max(len(back), 1)
     last = _last_of(out if len(out) >= came else back)
     place = (last.number, last.ts_ns) if last is not None else (None, None)

@@ -78,7 +78,7 @@ def pairs(client: Sighting, broker: Sighting) -> tuple[list[Pair], list[Talk], l
 
 
 def _matched(near: Iterable[Talk], choices: Choices, how: str) -> list[Pair]:
-    """The pairs that one step finds: those where there is but one choice."""
+    """The pairs that one step finds: connections with a single choice."""
     enough = 1 if how == "order" else 2
     found: list[Pair] = []
     used: set[int] = set()
@@ -93,7 +93,7 @@ def _matched(near: Iterable[Talk], choices: Choices, how: str) -> list[Pair]:
 
 
 def _with_same_key(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
-    """Choices are those that have the same key; none for one that has no key."""
+    """Choices are the connections with the same key; without a key there are none."""
 
     def choices(far: list[Talk]) -> Choices:
         others: dict[Hashable, list[Talk]] = defaultdict(list)

@@ -12,7 +12,7 @@ from math import inf, sqrt
 from typing import Any
 
 MIN_COUNT = 20
-"""Events below which nothing is said: the 95th of a hundred is a guess among fewer than twenty."""
+"""Events below which a difference is not judged: of fewer a 95th percentile is a guess."""
 
 DEVIATIONS = 2.58
 """Standard deviations that a difference must exceed, or an interval reach: 99 %. A comparison looks

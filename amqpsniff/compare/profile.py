@@ -85,7 +85,7 @@ class CaptureProfile:
     def finish(
         self, totals: Totals, statistics: Row, outcomes: Row, replies: Row, found: list[Finding]
     ) -> None:
-        """Take what is known when all was read.
+        """Take the results of a pass at its end.
 
         Args:
             totals: Counts of the pass.

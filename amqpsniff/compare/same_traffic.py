@@ -1,4 +1,4 @@
-"""The same connections captured at two places: how long bytes took, and what became of them."""
+"""The same connections captured at two places: delays, losses and alterations of bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SEEN_AT = ("both", "client_side_only", "broker_side_only")
 
 FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "dropped": "warning",
          "doubled": "info", "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
-"""Severities of what happened on the way. What was sent again needlessly has none."""
+"""Severities of losses and alterations. A needless repetition has none."""
 
 MAX_ROWS = 1_000
 """Connections, losses, alterations and frames that are listed; all are counted."""
@@ -56,7 +56,7 @@ class SameTraffic:
 
     @property
     def sightings(self) -> tuple[Sighting, Sighting]:
-        """What each capture saw."""
+        """The connections of each capture."""
         client, broker = self._sighters
         return client.sighting, broker.sighting
 
@@ -74,7 +74,7 @@ class SameTraffic:
             sighting.spill.close()
 
     def report(self, top: int = MAX_ROWS) -> Row:
-        """What was found, as JSON has it; `top` rows of each list."""
+        """The report, for JSON; `top` rows of each list."""
         client, broker = self.sightings
         found, near, far = pairs(client, broker)
         clock = ClockDifference()
@@ -200,7 +200,7 @@ class _Overall:
                     and frame[0] + frame[3] <= bounds[1]
                 ):
                     counts["client_side_only" if far is None else "broker_side_only"] += 1
-                touched.look(frame, self._words)  # it may be what was lost
+                touched.look(frame, self._words)  # it may have been lost
                 continue
             counts["both"] += 1
             touched.look(near, self._words)
@@ -338,7 +338,7 @@ def _connection(pair: Pair, names: dict[str, str]) -> Row:
 
 
 MAX_FRAMES = 5
-"""Frames that are named for what was lost or altered: it is seldom more than one."""
+"""Frames that are named for a loss or an alteration; it is seldom more than one."""
 
 
 class Touched:
@@ -374,7 +374,7 @@ class Touched:
 
 
 def failures(report: Row, fail_on: str | None) -> list[str]:
-    """What happened between the captures that is bad enough, one line each."""
+    """Losses and alterations that are at least as bad as `fail_on`, one line each."""
     if not report["connections"]["both"]:
         return ["the captures have no connection in common"]
     found = []
@@ -495,7 +495,7 @@ class Slowest:
         return bool(self._heap) and delay_ns > self._heap[0][0]
 
     def listed(self) -> list[Slow]:
-        """Them, the slowest first."""
+        """The slowest frames, the slowest first."""
         return [slow for _, _, slow in sorted(self._heap, reverse=True)]
 
 

@@ -28,7 +28,7 @@ from amqpsniff.tcp.codes import DATA, GAP, OPEN
 from amqpsniff.tcp.stream import POSITION_FIELDS, StreamBatch
 
 BLOCK_BYTES = 256
-"""Bytes of a block: 16 bytes are kept for each, and what differs is known to be in one."""
+"""Bytes of a block. A difference is located to a block, and each takes 16 bytes of memory."""
 
 CRC_BITS = 32
 
@@ -124,7 +124,7 @@ class Talk:
     client: int | None = None
 
     def detach(self) -> None:
-        """Take over what the conversation knows now, and let go of it."""
+        """Copy the facts of the conversation, and drop the reference to it."""
         conversation = self.conversation
         self.connection_id, self.ends = conversation.connection_id, (conversation.a, conversation.b)
         self.isn, self.syn_seen = conversation.isn, bool(conversation.syn_seen)

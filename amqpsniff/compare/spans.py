@@ -1,4 +1,4 @@
-"""Spans of a stream's bytes as sorted lists of [begin, end), and what was carried again."""
+"""Spans of a stream's bytes as sorted lists of [begin, end), and bytes that were carried again."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Coverage:
         self._recent = []
 
     def _add_repeated(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
-        """Take bytes, some of them again: fill holes, and note the rest."""
+        """Add bytes, some of which were carried before: fill holes, and note the repeats."""
         if any(
             (begin, end) == seen[:2] and abs(ts_ns - seen[2]) <= DUPLICATE_NS
             for seen in self._recent

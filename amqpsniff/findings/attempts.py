@@ -50,19 +50,19 @@ REASONS = {
 RFC 1812 §5.2.7.1, RFC 4443 §3.1)."""
 
 STORM = 10
-"""Attempts a second of one host at one server from which on their rate is told: it does not wait
-between them."""
+"""Attempts a second of one host at one server from which the finding names their rate: the client
+does not wait between them."""
 
 MAX_PAIRS = 10_000
 """Client hosts and server endpoints whose attempts are counted; a scan has more, and those beyond
 are not reported."""
 
 MAX_SERVERS = 1_000
-"""Server endpoints of which it is remembered when connections were established."""
+"""Server endpoints whose times of established connections are remembered."""
 
 MAX_ESTABLISHED = 1_000
-"""Connections to one server, and refused attempts at ::1, whose times are remembered; with more of
-them it is not said whether anybody could connect meanwhile."""
+"""Connections to one server, and refused attempts at ::1, whose times are remembered; with more,
+findings do not say whether other clients could connect."""
 
 MAX_PORTS = 8
 """Ports of one server host at which a client failed, beyond which it is a scan and one finding."""
@@ -71,7 +71,7 @@ FALLBACK_NS = 1_000_000_000
 """Time within which a client that was refused at ::1 connects to 127.0.0.1."""
 
 ENDED_NS = 10_000_000_000
-"""Time before the first refusal in which the server ends what it has where its process ends: its
+"""Time before the first refusal in which a server whose process ends closes its connections: the
 clients wait before they connect again."""
 
 MIN_UNANSWERED_NS = 500_000_000
@@ -211,7 +211,7 @@ class Attempts:
         return min((time for time in times if time > last_ns), default=None)
 
     def _add(self, key: Key, pair: list[Any]) -> bool:
-        """Count attempts; False where there is no room for another pair of hosts."""
+        """Count attempts; False if there are too many pairs of hosts."""
         total = self._pairs.get(key)
         if total is None:
             if len(self._pairs) >= MAX_PAIRS and int(key[2].rpartition(":")[2]) not in self.ports:
@@ -267,7 +267,7 @@ class Attempts:
         return self._made(code, detail, server, count, first, last)
 
     def _around(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
-        """Words on what the server ended right before it refused, and on when it was back."""
+        """Clauses about the connections that the server ended before, and about its return."""
         ended = self._ended_before(server, first_ns)
         if not ended:
             return "", ""

@@ -42,7 +42,7 @@ def is_of_capture(finding: Finding) -> bool:
 
 
 AFTERMATH_NS = 1_000_000_000
-"""Time after the end of a cause in which it still brings about what it did not before."""
+"""Time after the end of a cause in which it can still have consequences."""
 
 STOPPING_NS = 1_000_000_000
 """Time before the first connection ended in which a broker that stops closes them."""

@@ -105,7 +105,7 @@ class FindingLog:
     @cython.ccall
     @cython.exceptval(-1)
     def has_room(self, code: str) -> cython.bint:
-        """True if another finding of a code gets a place of its own."""
+        """True if there is room for another finding of a code."""
         if self._most is not None:
             return len(self._findings) < self._most
         return len(self._findings) < MAX_FINDINGS and self._places.get(code, 0) < MAX_PLACES

@@ -12,11 +12,11 @@ TICK_SECONDS = 0.05
 """Longest time without a look at the clock and at files that grow."""
 
 LAST_SECONDS = 0.1
-"""How long packets are waited for that are on their way to an interface or into a pipe when the run
-is told to end."""
+"""Wait for packets that are on their way to an interface or into a pipe when the run is asked to
+end."""
 
 MAX_LAST_SECONDS = 5
-"""How long what is there by then is taken, if packets never cease."""
+"""Longest time for taking the packets that are left, if they never cease."""
 
 
 class Steps:

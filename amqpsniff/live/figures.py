@@ -224,7 +224,7 @@ class Figures:
         return counted | {"routes": self._routes, "queues": self._queues}
 
     def totals(self) -> Row:
-        """Rates of all, of connections that ended meanwhile too, what waits, and latencies."""
+        """Rates of all traffic, that of ended connections too, waiting messages, and latencies."""
         return {
             **self._rates,
             **{
@@ -249,9 +249,9 @@ class Figures:
         return [] if session is None else [channel_row(channel) for channel in channels(session)]
 
     def connection(self, connection_id: str) -> Row | None:
-        """All that is known of a connection, as in the connections table, also when it ended.
+        """The row of a connection as in the connections table, also after its end.
 
-        Of one that is open, who owes whom is said as of the last tick.
+        The `owed` of an open one is that of the last tick.
         """
         session = getattr(self._open.get(connection_id), "session", None)
         if session is not None:
@@ -277,7 +277,7 @@ class Figures:
         return total
 
     def _gather(self) -> tuple[Any, Any]:
-        """Add what the census has of names to what was before; gives it."""
+        """Add the names of the census since the last call to all of them; gives the new ones."""
         routes, queues = self.census.rotate()
         for sums, part in ((self._routes, routes), (self._queues, queues)):
             for name, counts in part.counts.items():
@@ -334,7 +334,7 @@ class Figures:
 def _rows(
     recent: dict[Any, list[int]], totals: dict[Any, list[int]], spent: float, names: tuple[str, ...]
 ) -> list[Row]:
-    """Rates of late and counts in all, by name; quiet names come after the busy ones."""
+    """Recent rates and total counts, by name; quiet names come after the busy ones."""
     ranked = sorted(recent.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
     if len(ranked) < MAX_NAMES:
         quiet = sorted(totals.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]

@@ -20,7 +20,7 @@ WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
 
 NAMING = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
-"""Columns of messages that tell who a client is whose handshake was not captured."""
+"""Columns of messages that identify a client whose handshake was not captured."""
 
 Row = dict[str, Any]
 
@@ -83,7 +83,7 @@ class Peer:
         }
 
     def hear(self, **hints: str | None) -> None:
-        """Take what a message says of the client: the first of each kind stays."""
+        """Take names of the client from a message; the first of each kind stays."""
         for name, value in hints.items():
             if value and not (name == "consumer_tag" and _GENERATED.match(value)):
                 self.hints = {name: value, **self.hints}
@@ -96,7 +96,7 @@ class Peer:
         )
 
     def look(self) -> None:
-        """See who it is, until all of it was said."""
+        """Read the client's names from the handshake, until all of them are known."""
         session = self.connection.session
         if session is not None and session.handshake and not self.opened:
             self.login = _login(session, self.connection)

@@ -64,7 +64,7 @@ class PacketSource(Protocol):
         """Packets taken so far."""
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
-        """Batches of what is there, and each packet's interface."""
+        """Batches of the packets that wait, and each packet's interface."""
 
     def fileno(self) -> int | None:
         """A descriptor to wait for; None if the source has to be polled."""
@@ -198,7 +198,7 @@ class Watch:
             self._until_ns = time.time_ns() + int(seconds * 1e9)
 
     def step(self) -> int:
-        """Take the packets that are there; gives their number."""
+        """Take the packets that wait; gives their number."""
         count = 0
         limit = 1 << 62 if self._packets_left is None else self._packets_left
         for taken, interfaces in self.source.take(limit):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 MAX_SHOWN = 50
-"""Rows of a report's table on the page; all of them are beside it as CSV and Parquet."""
+"""Rows of a report's table on the page; CSV and Parquet files next to it have all."""
 
 
 def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:

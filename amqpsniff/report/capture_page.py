@@ -112,7 +112,7 @@ class CapturePage:
         self._page = Page(title or f"AMQP in {name}", narrative.headline(data))
 
     def sequences(self, body_limit: int = 0) -> Sequences | None:
-        """What a second pass is to fill before `show`; None if no connection is to be shown.
+        """The sequences that a second pass fills before `show`; None without connections to show.
 
         At most `body_limit` bytes of each body are shown.
         """
@@ -445,7 +445,7 @@ def _option(conversation: Row) -> str:
 
 
 def _note(shown: int, number: int, command: str) -> str:
-    """What is said under a table that has not all rows."""
+    """The note under a table that does not have all rows."""
     if shown >= number:
         return ""
     return f"{count(shown)} of {count(number)}: those that matter most; {command} shows all."

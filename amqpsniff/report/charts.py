@@ -321,7 +321,7 @@ def lives(
 
 
 def _framed(title: str, values: Sequence[Mapping[str, Any]], height: int) -> Spec:
-    """What every chart has: its title, its rows, its size."""
+    """The parts of every chart: title, rows, size."""
     return {
         "title": title,
         "data": {"values": list(values)},

@@ -27,7 +27,7 @@ BY_START, MIDDLE, BY_END = 0.27, 0.5, 0.73
 """Where a label stands on its edge: at the end that has fewer edges, where they are far apart."""
 
 PLACES = (MIDDLE, BY_START, BY_END, 0.38, 0.62, 0.18, 0.82)
-"""Other places of a label, where its own is taken."""
+"""Other places of a label, if the best one is taken."""
 
 LABEL_WIDTH, LABEL_HEIGHT = 6.2, 13
 """Pixels of a character of a label and of its line, more or less."""

@@ -29,7 +29,7 @@ MAX_LIVES = 60
 """Connections drawn as bars: what fits on a screen or two."""
 
 MAX_NAME = 18
-"""Characters of a name beside a bar; the address that follows is what tells them apart."""
+"""Characters of a name beside a bar; the address after it distinguishes equal names."""
 
 UTC_FROM_NS = 300_000_000_000
 """Length from which on times are those of the clock, not seconds since the beginning."""
@@ -218,7 +218,7 @@ def _titled(title: str, series: Collection[str]) -> str:
 
 
 def _events(data: ReportData) -> int:
-    """Messages and replies: what there is to be drawn over time."""
+    """The number of messages and replies to draw over time."""
     messages = sum(data.rates[name].total for name in ("published", "delivered"))
     return messages + data.delays["reply"].number
 
@@ -239,7 +239,7 @@ def over_time(rows: list[Row], limit: int) -> list[Row]:
 
 
 def topology(result: Mapping[str, Any]) -> str:
-    """The picture of what routes messages, as SVG; empty when there is nothing."""
+    """The picture of the topology as SVG; empty without nodes."""
     graph = Graph(result)
     if not graph.nodes:
         return ""

@@ -33,7 +33,7 @@ MIN_TIMES = 100
 """Fewer times have no 99th percentile."""
 
 Tile = tuple[str, str, str]
-"""(number, what it is, severity or nothing)."""
+"""(number, label, severity or empty)."""
 
 
 def headline(data: ReportData) -> str:
@@ -206,7 +206,8 @@ def waiting(data: ReportData) -> Iterator[str]:
 
 
 def rest_words(waiting: int, abandoned: int, *, least: bool) -> str:
-    """What became of what waited: still does, or its channel or connection ended first."""
+    """The rest of a sentence about waiting messages: how many still wait, and how many had their
+    channel or connection end first."""
     at_least = "at least " if least else ""
     parts = [f"; {at_least}{count(waiting)} still did at the end"] if waiting > 0 else []
     if abandoned:

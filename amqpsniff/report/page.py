@@ -47,7 +47,7 @@ _DEAD = (
     ".charts, .choose, .lifelines, .filter, .find { display: none; } "
     "th button::after { content: none; }"
 )
-"""What does nothing without the script is not shown then."""
+"""Style that hides parts of the page that need the script."""
 
 _SCRIPTLESS = (
     '<noscript><p class="about">Charts, conversations, sorting and filters need JavaScript, which '

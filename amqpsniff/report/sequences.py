@@ -69,7 +69,7 @@ NOTE = "note"
 """Stands for a side in events that neither side sent."""
 
 LEFT_OUT = "left out"
-"""The frame type of an entry that stands for so many others that cannot be shown."""
+"""The frame type of an entry that stands for a number of others that cannot be shown."""
 
 _FOLDED = frozenset(map(FRAME_TYPE_NAMES.index, FOLDED))
 _OVERHEADS = list(map(overhead_bytes, FRAME_TYPE_NAMES))
@@ -133,7 +133,7 @@ class Sequences:
                 sequence.expect(finding)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *names: Any) -> None:
-        """Take what a pipeline gives."""
+        """Take the rows of a pipeline."""
         followed = [self._sequences.get(connection[0]) for connection in connections]
         for table, rows in (("frames", frames), ("messages", messages)):
             dealt: dict[_Sequence, list[int]] = {
@@ -247,7 +247,7 @@ class _Sequence:
         return shown
 
     def conversation(self) -> dict[str, Any]:
-        """The whole of it."""
+        """The conversation for the script of the page."""
         self._add_entries(self._timeline.ready(last=True))
         while self._findings:
             self._keep(self._finding(self._findings.popleft()), True)

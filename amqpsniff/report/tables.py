@@ -1,4 +1,4 @@
-"""Tables of HTML that the page's script sorts and filters; without it they are there as well."""
+"""Tables of HTML that the page's script sorts and filters; without it they are plain tables."""
 
 from __future__ import annotations
 

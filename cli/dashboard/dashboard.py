@@ -123,7 +123,7 @@ def parse(text: str) -> list[str]:
 
 
 _LEAVE = f"{Control.alt_screen(False)}{Control.show_cursor(True)}"
-"""What gives a terminal back its screen and its cursor."""
+"""The sequence that restores the screen and the cursor of a terminal."""
 
 DRAW_SECONDS = 0.5
 """How often it is drawn when no key is pressed: numbers that change faster cannot be read."""

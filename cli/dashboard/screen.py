@@ -64,7 +64,7 @@ def line(width: int, *parts: Part) -> Text:
 
 
 def sides(row: Row, width: int) -> list[Text]:
-    """Two lines, of what clients publish and of what they are delivered; each figure has its place.
+    """Two lines, for publishes and deliveries of clients; each figure has a fixed place.
 
     `row` is a connection, or the sum of all.
     """
@@ -104,7 +104,7 @@ def _zero(written: str, unit: str = "") -> str:
 
 
 def _figure(row: Row, name: str, write: Callable[[Any], str]) -> str:
-    """A number of a row, marked where it is so high at least."""
+    """A number of a row, marked if it is a lower bound."""
     return (AT_LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])
 
 

@@ -29,7 +29,7 @@ WORDS = (
     ("cnf, ack", "publish to confirm, delivery to acknowledgement, in the last minute"),
     ("?  ≥", "not known: it was not captured; at least so much"),
 )
-"""What stands on the screen, for the help."""
+"""Words of the screen, for the help."""
 
 PAGE = 10
 MAX_TYPED = 500

@@ -237,7 +237,7 @@ OPERATIONS = View(
      "queue_p95_ms", "operation"),
     ("framework", "operation"),
 )  # fmt: skip
-"""What `live --by operation` shows besides."""
+"""The view that `live --by operation` adds."""
 
 VIEWS = (CLIENTS, EXCHANGES, QUEUES, FINDINGS, CONNECTION)
 """The views in the order of their keys, 1 to 5."""

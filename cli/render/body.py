@@ -51,7 +51,7 @@ def hex_lines(
 
 
 INDENT = " " * 4
-"""What lets a line of a hex dump fit 80 columns."""
+"""An indent with which a line of a hex dump fits 80 columns."""
 
 
 def preview(message: Mapping[str, Any], limit: int, output: Output) -> Iterator[str]:
@@ -67,7 +67,7 @@ def preview(message: Mapping[str, Any], limit: int, output: Output) -> Iterator[
         for line in hex_lines(body.octets[:limit]):
             yield INDENT + output.paint("hex", line)
     else:
-        if shortened:  # whole lines, but for one that is longer
+        if shortened:  # whole lines, except a line that is longer
             text = text[:limit].rpartition("\n")[0] or text[:limit]
         for line in text.splitlines():
             safe = harmless(line)

@@ -89,7 +89,7 @@ QUEUE: Column = ("*queue", "queue", named)
 
 
 def several_vhosts(vhosts: Iterable[str | None]) -> tuple[Column, ...]:
-    """The column of virtual hosts, which names are in; none where there is only one."""
+    """The column of virtual hosts; empty if there is only one."""
     return (("*vhost", "vhost", named),) if len(set(vhosts)) > 1 else ()
 
 
@@ -209,7 +209,7 @@ class Grid:
         return words
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """Headings and rows as lines of at most so many columns; blanks end none of them."""
+        """Headings and rows as lines of at most `width` columns, without blanks at their ends."""
         widths, shown, below = self._layout(width)
         rooms: list[int] = []
         remaining = width

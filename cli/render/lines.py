@@ -1,4 +1,4 @@
-"""Lines of a list of methods and messages: when, which packet, whose, and what.
+"""Lines of a list of methods and messages: time, packet, client and contents.
 
 Parts of a line are fitted into the columns of a terminal: the longest names are cut first.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MIN_CELLS = (24, 10, 7)
-"""Columns that are left of a name that is cut: the first of these that makes the whole line fit.
+"""Columns of a name that is cut: the first of these with which the line fits.
 Where none does it is the first, and the end of the line is cut."""
 
 
@@ -255,7 +255,7 @@ class Lines:
         last: Iterable[Part] = (),
         outcome: Iterable[Part] | None = None,
     ) -> str:
-        """The beginning that all lines share, and the parts cut to what is left of the width.
+        """A line: its beginning as in all lines, and the parts, cut to the rest of the width.
 
         The outcome has a column of its own: at the right edge where there is one, else in front.
         """
@@ -293,7 +293,7 @@ class Lines:
         return str(entry.packet_number)
 
     def _client(self, entry: Any) -> str:
-        """What a connection is called; names are kept, for many lines have the same.
+        """The label of a connection, from a cache: many lines have the same.
 
         That is its name with its port, else host and port; the port alone on a narrow terminal
         where there is one host.

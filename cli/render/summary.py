@@ -261,7 +261,7 @@ def _names(result: Mapping[str, Any], section: str) -> Grid:
 
 
 def _vhosts(result: Mapping[str, Any]) -> Sequence[Column]:
-    """The column of virtual hosts before names; none where there is only one."""
+    """The column of virtual hosts before names; empty if there is only one."""
     rows = [row for section in _NAMED for row in result[section]["rows"]]
     return several_vhosts(row["vhost"] for row in rows)
 

@@ -13,7 +13,7 @@ from amqpsniff.units import count, of_severity
 
 ELLIPSIS = "…"
 NONE = "-"
-"""Written where there is nothing."""
+"""The text for a missing value."""
 
 
 def cells(text: str) -> int:
@@ -51,7 +51,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def folded(text: str, width: int, indent: str = "") -> Iterator[str]:
-    """A text as lines of at most so many columns, after the first with an indent."""
+    """A text as lines of at most `width` columns, indented after the first."""
     room, head = max(width, 1), ""
     while cells(text) > room:
         fits = max(1, len(cut(text, room + 1)) - 1)
@@ -146,7 +146,7 @@ class Words:
         return iter(())
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The text as lines of at most so many columns, without blanks at their ends."""
+        """The text as lines of at most `width` columns, without blanks at their ends."""
         begin = 0
         for paragraph in self.plain.split("\n"):
             for line, at in folded_at(paragraph, width):

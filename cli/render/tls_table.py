@@ -25,9 +25,9 @@ NAMES_SHOWN = 2
 
 
 def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
-    """TLS conversations, one a line: who, which version and cipher, and why it does not open.
+    """TLS conversations, one a line: addresses, version, cipher, and why they could not be read.
 
-    In parentheses stands what was offered and not answered.
+    Values that were offered and not answered stand in parentheses.
     """
 
     def client(name: str | None) -> str:
@@ -52,14 +52,14 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 
 
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
-    """All that is known of each conversation, one field a line."""
+    """Each conversation in full, one field a line."""
     for row in rows:
         yield f"{paint('connection', row['connection_id'])} {ends(row['client'], row['server'])}"
         yield from tree({name: value for name, value in _fields(row) if value}, paint, 1)
 
 
 def _fields(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Names and values; what is not known is empty."""
+    """Names and values; unknown ones are empty."""
     chosen = row["version"] is not None
     yield "read", Raw(_read(row).plain)
     yield "server_name", row["server_name"]

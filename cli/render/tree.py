@@ -31,7 +31,7 @@ def tree(fields: dict[str, Any], paint: Paint, depth: int = 2) -> Iterator[str]:
 
 
 def _children(value: Any) -> dict[str, Any] | None:
-    """What is below a name; null for a value that fits its line."""
+    """The names below a name; None for a value that fits its line."""
     if isinstance(value, dict) and value and base64_of(value) is None:
         return value
     if isinstance(value, list) and value:
