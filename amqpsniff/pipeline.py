@@ -425,11 +425,13 @@ class Pipeline:
         place = (connection.capture, conversation.first_packet_number, start_ns, *connection.name())
         self.log.add(Finding(code, detail, *place))
 
-    def _tcp_finding(self, code: str, talk: Any, number: int, ts_ns: int, detail: str) -> Finding:
-        where = (talk.connection_id, talk.a, talk.b)
+    def _tcp_finding(
+        self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
+    ) -> Finding:
+        place = (conversation.connection_id, conversation.a, conversation.b)
         capture = self.reassembler.captures[number >> NUMBER_BITS]
         number &= NUMBER_MASK
-        return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *where)
+        return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *place)
 
 
 def run(

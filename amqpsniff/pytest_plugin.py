@@ -169,10 +169,10 @@ class Proxy:
             self._recording.open(*ends)
             for source, target, addresses in ((client, broker, ends), (broker, client, ends[::-1])):
                 threading.Thread(
-                    target=self._hand_on, args=(source, target, addresses), name="wire", daemon=True
+                    target=self._forward, args=(source, target, addresses), name="wire", daemon=True
                 ).start()
 
-    def _hand_on(self, source: socket.socket, target: socket.socket, addresses: Any) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket, addresses: Any) -> None:
         """Hand the bytes of one side on; they are written down before the other side has them."""
         sender, receiver = addresses
         with suppress(OSError):
@@ -221,7 +221,7 @@ class LoopbackCapture:
         self._thread = threading.Thread(target=self._run, name="wire", daemon=True)
         self._thread.start()
         try:
-            self._try()
+            self._connect_once()
         except BaseException:
             self.close()
             raise
@@ -246,7 +246,7 @@ class LoopbackCapture:
         self._source.close()
         self._marker.close()
 
-    def _try(self) -> None:
+    def _connect_once(self) -> None:
         """Connect to the broker once: packets may take another way, as those to a container."""
         from amqpsniff.errors import CaptureError
 

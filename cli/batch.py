@@ -109,8 +109,8 @@ def batch(
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage],
         "--progress": ["json"], "--report": report, "--port": decoding.port,
-        "--tls-key": decoding.tls_key, "--tls-keylog": _given(keylog(decoding.tls_keylog)),
-        "--dialect": _given(decoding.dialect), "--packs": decoding.packs,
+        "--tls-key": decoding.tls_key, "--tls-keylog": _as_list(keylog(decoding.tls_keylog)),
+        "--dialect": _as_list(decoding.dialect), "--packs": decoding.packs,
     }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
@@ -123,7 +123,7 @@ def batch(
     return _run([*given, "--", *inputs], decoding.quiet)
 
 
-def _given(value: str | None) -> list[str]:
+def _as_list(value: str | None) -> list[str]:
     return [] if value is None else [value]
 
 
@@ -363,7 +363,7 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     grid = Grid("|".join(map(str.__add__, marks, names)))
     times = [name in report["times"] for name in report["columns"]]
     for row in rows:
-        cells = [_local(cell) if time else cell for cell, time in zip(row, times, strict=True)]
+        cells = [_local_time(cell) if time else cell for cell, time in zip(row, times, strict=True)]
         grid.add(*map(harmless, cells))
     notes = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
     unseen = ", ".join(grid.left_out(output.room))
@@ -375,7 +375,7 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     output.lines([*lines, ""])
 
 
-def _local(cell: str) -> str:
+def _local_time(cell: str) -> str:
     """A time of UTC in the time zone of the command's options."""
     return cell and str(zoned(datetime.fromisoformat(f"{cell}+00:00"))).removesuffix("+00:00")
 

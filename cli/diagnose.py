@@ -204,10 +204,10 @@ class DiagnosisText:
             (">times", "case", lambda case: count(case.count)),
             (packet, "case", lambda case: packet_text(case.first, self.several)),
             ("*client", "case", lambda case: self._clients.short(case.findings) or NONE),
-            ("what" if self.narrow else "*what", "", lambda row: self._what(**row)),
+            ("what" if self.narrow else "*what", "", lambda row: self._finding_text(**row)),
         )
 
-    def _what(self, case: Case, depth: int) -> Words:
+    def _finding_text(self, case: Case, depth: int) -> Words:
         """The code of a finding, and where there is room its title and the gist of its detail."""
         text = Words("  " * (depth - 1) + "└ " if depth else "", "key").add(case.code, "name")
         if self.narrow:
@@ -273,7 +273,7 @@ class DiagnosisText:
             packet = _packets(row, self.several)
             several = "s" if "–" in packet else ""
             parts = [f"packet{several} {packet}"] if packet != NONE else []
-            parts += [where] if (where := _where(row)) != NONE else []
+            parts += [where] if (where := _connection_text(row)) != NONE else []
             parts += [name] if (name := self._clients.name(row["connection_id"])) else []
             if row["channel"] is not None:
                 parts.append(f"channel {row['channel']}")
@@ -288,14 +288,18 @@ class DiagnosisText:
     def _places_table(self, case: Case) -> Grid:
         rows = case.places(self.places)
         has_names = any(self._clients.name(row["connection_id"]) for row in rows)
-        name = ("*name", "connection_id", lambda one: self._clients.name(one) or NONE)
+        name = (
+            "*name",
+            "connection_id",
+            lambda connection_id: self._clients.name(connection_id) or NONE,
+        )
         return table(
             rows,
             (">packets", "", lambda row: _packets(row, self.several)),
             ("?>seconds", "ts_ns", self.clock.show),
             (">times", "count", count),
             *([name] if has_names else []),
-            ("*client → server", "", _where),
+            ("*client → server", "", _connection_text),
             (">channel", "channel", or_none(str)),
             ("~detail", "detail", lambda detail: harmless(detail or "")),
             indent=INDENT,
@@ -313,7 +317,7 @@ def _packets(row: Row, several: bool) -> str:
     return packet_text(row, several) + (f"–{last}" if last not in (None, first) else "")
 
 
-def _where(row: Row) -> str:
+def _connection_text(row: Row) -> str:
     """The connection, or the capture for a finding without a connection."""
     if row["connection_id"] is None:
         return harmless(row["capture"] or NONE)

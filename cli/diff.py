@@ -246,7 +246,7 @@ def _topology(rows: list[Row]) -> Grid:
         *several_vhosts(row["vhost"] for row in rows),
         *(_NAMES.get(name, (f"*{name.replace('_', ' ')}", name, named)) for name in names),
         *(_PER_SECOND if counted else ()),
-        ("~how", "", _how),
+        ("~how", "", _changed_facts),
     )
 
 
@@ -264,7 +264,7 @@ _PER_SECOND: tuple[Column, ...] = (
 )
 
 
-def _how(row: Row) -> str:
+def _changed_facts(row: Row) -> str:
     """Changed facts; of a new or gone row all of them."""
     parts = []
     for name, (old, new) in row["fields"].items():

@@ -158,9 +158,9 @@ class Telling:
         while self._findings and _place(self._findings[0]) < _moment(entry):
             yield from self._finding(self._findings.popleft())
         silence = None
-        while self._silences and _when(self._silences[0]) <= _moment(entry):
+        while self._silences and _silence_order(self._silences[0]) <= _moment(entry):
             silence = self._silences.popleft()
-        if silence is not None and _when(silence) == _moment(entry):
+        if silence is not None and _silence_order(silence) == _moment(entry):
             text = f"… {duration(silence.lasted_ns)} without traffic: {silence.owed}"
             yield from self._lines.aside(entry, "key", text)
 
@@ -182,7 +182,7 @@ def _place(finding: dict[str, Any]) -> tuple[int, int]:
     return finding["ts_ns"] or 0, finding["packet_number"] or 0
 
 
-def _when(silence: Silence) -> tuple[int, int]:
+def _silence_order(silence: Silence) -> tuple[int, int]:
     return silence.ts_ns, silence.packet_number
 
 

@@ -191,17 +191,19 @@ def grid(
     headings = "|".join(heading for heading, *_ in _TABLES[table])
     styles = {"id": "connection", "client": "connection"}
     laid_out = Grid(("*capture|" if several else "") + "id|=client|" + headings, styles=styles)
-    clients = _each(named, columns["client"])
+    clients = _map_rows(named, columns["client"])
     if narrow:  # a port alone names no client among several hosts
         hosts = {(client or "").rpartition(":")[0] for client in columns["client"]}
         if len(hosts) == 1:
             clients = [f":{client.rpartition(':')[2]}" for client in clients]
-    first_columns = [_each(short_id, columns["connection_id"]), clients]
+    first_columns = [_map_rows(short_id, columns["connection_id"]), clients]
     if several:
         first_columns.insert(
-            0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"])
+            0, _map_rows(lambda path: harmless(PurePath(path or "").name), columns["capture"])
         )
-    shown = [_each(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]]
+    shown = [
+        _map_rows(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]
+    ]
     laid_out.extend([*first_columns, *shown])
     return laid_out
 
@@ -212,7 +214,7 @@ def columns_of(table: str) -> list[str]:
     return list(dict.fromkeys(("capture", "connection_id", "client", BEGINS[table], *shown)))
 
 
-def _each(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+def _map_rows(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
     """`write` of each row of some columns, called once for rows that are alike."""
     if len(columns) == 1:
         (column,) = columns
@@ -264,7 +266,7 @@ def _max_and_last(maximum: int | None, end: int | None) -> str | Words:
     return Words(text, "warning") if end else text
 
 
-def _why(code: int | None, method: str | None, text: str | None) -> str:
+def _close_reason(code: int | None, method: str | None, text: str | None) -> str:
     if not is_error(code, text):
         return ""
     return harmless(text or "") + (f" on {method}" if method else "")
@@ -297,7 +299,7 @@ _STARTED = "capture_start_ns"
 
 _LASTED = (">???lasted", _lasted, "start_ns", "end_ns")
 _CLOSED = ("closed", ended, "closed_by", "close_code", "close_text")
-_WHY = ("~~why", _why, "close_code", "close_method", "close_text")
+_WHY = ("~~why", _close_reason, "close_code", "close_method", "close_text")
 
 _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
     "connections": (

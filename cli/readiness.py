@@ -45,7 +45,7 @@ MAX_THINGS = 3
 def sections(found: Readiness) -> Iterator[Grid | Words]:
     """The verdict, then the changes, the worst first."""
     yield from _verdict(found)
-    for code, group in groupby(found.affected, lambda one: one.code):
+    for code, group in groupby(found.affected, lambda affected: affected.code):
         rows = list(group)
         change = rows[0]
         yield Words("")

@@ -186,7 +186,7 @@ class Reading:
 
     def miss(self, rows: RowFilter) -> None:
         """Warn if there is AMQP but no row was chosen: an empty answer looks broken."""
-        if not rows.kept and not rows.done:
+        if not rows.matched and not rows.done:
             chosen = rows.selection.chooses()
             self.warn_of_nothing(NO_ROW if chosen else f"no {rows.table} in what was captured")
 

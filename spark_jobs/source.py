@@ -186,7 +186,7 @@ class FileReading:
             surveys = survey_files(earlier, self.options.storage, self.options.surveys)
             files = [
                 *files,
-                *(file for file in map(partial(_going_on, marks), surveys) if file.marks),
+                *(file for file in map(partial(_continuing, marks), surveys) if file.marks),
             ]
         task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
         linked = self.table == "messages" and not LINKED.isdisjoint(self.needed)
@@ -385,7 +385,7 @@ class AmqpStreamReader(DataSourceStreamReader):
         return [(_changed_ns(file), file) for file in listed]
 
 
-def _going_on(marks: set[int], file: Surveyed) -> Surveyed:
+def _continuing(marks: set[int], file: Surveyed) -> Surveyed:
     """A file with no other conversations than these."""
     pairs = zip(file.marks, file.mark_bytes, strict=True)
     chosen = {mark: octets for mark, octets in pairs if mark in marks}

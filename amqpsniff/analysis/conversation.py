@@ -97,11 +97,13 @@ class ConversationFinder:
         if table == "findings":
             if self._matching.only is not None:
                 timed = self._timed.of(batch)
-                self._findings += _of(timed, {self._matching.only["connection_id"]}).to_pylist()
+                self._findings += _rows_of(
+                    timed, {self._matching.only["connection_id"]}
+                ).to_pylist()
         else:
             self._all.add(batch)
             named = self._named.of(batch)
-            self._matching.add(named if self._packets is None else _of(named, self._holders))
+            self._matching.add(named if self._packets is None else _rows_of(named, self._holders))
 
     def found(self) -> Conversation | None:
         """The connection without its entries; None if there is no AMQP.
@@ -150,7 +152,7 @@ def share_of(rows: Iterable[Row]) -> Partition | None:
     return None if marks is None else Partition(only=marks)
 
 
-def _of(batch: Any, connections: set[str]) -> Any:
+def _rows_of(batch: Any, connections: set[str]) -> Any:
     """The rows of a batch that are of these connections."""
     import pyarrow as pa
 

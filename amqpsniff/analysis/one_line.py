@@ -110,7 +110,7 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         elif (value != "" or name in NAMES) and (name, value) not in USUAL_ARGUMENTS:
             yield named(name, value)
     yield from flags
-    culprit = _culprit(arguments)
+    culprit = _blamed_method(arguments)
     if culprit:
         yield Part("key", f"on {culprit}")
     layouts = _LAYOUTS.get(method, ())
@@ -183,7 +183,7 @@ def _identity(properties: dict[str, Any]) -> Iterator[Part]:
         yield Part("name", "name=", word(name))
 
 
-def _culprit(arguments: dict[str, Any]) -> str:
+def _blamed_method(arguments: dict[str, Any]) -> str:
     """The method that a close blames; empty if it blames no method."""
     numbers = arguments.get("class_id"), arguments.get("method_id")
     if not numbers[0] or not isinstance(numbers[0], int):

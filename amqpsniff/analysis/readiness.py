@@ -145,7 +145,7 @@ class Review:
 
             for code, condition in _MESSAGES.items():
                 for row in rows_of(batch.filter(condition(pc, batch))):
-                    if (thing := _thing(code, row)) is not None:
+                    if (thing := _subject(code, row)) is not None:
                         self._note(row, (code, thing))
         elif table == "connections":
             for row in rows_of(batch):
@@ -329,7 +329,7 @@ _MESSAGES: dict[str, Callable[[Any, Any], Any]] = {
 """Messages of a batch that a change concerns, by its code; given `pyarrow.compute`."""
 
 
-def _thing(code: str, row: Row) -> str | None:
+def _subject(code: str, row: Row) -> str | None:
     """The thing that a message is about; None if the message is not affected after all."""
     queue = f"queue {row['queue']}" if row["queue"] else ""
     if code == "delivery-limit":

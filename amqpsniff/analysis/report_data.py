@@ -193,7 +193,7 @@ class ReportData:
     @property
     def missed(self) -> bool:
         """True if there is AMQP, but nothing in the chosen part."""
-        numbers = (self._filters[table].kept for table in ("frames", "messages", "findings"))
+        numbers = (self._filters[table].matched for table in ("frames", "messages", "findings"))
         return not self._is_whole and bool(self.totals.connections) and not any(numbers)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
@@ -307,7 +307,7 @@ class ReportData:
         for level, places in self._outstanding.items():
             closed = [(place, end_ns, ends[level]) for place, end_ns, ends in self._closed
                       if level in ends]  # fmt: skip
-            for place, end_ns, over in sorted(closed, key=lambda one: one[2] is None):
+            for place, end_ns, over in sorted(closed, key=lambda row: row[2] is None):
                 self._drop(level, place, end_ns, over)
             for place in places:
                 if place[0] in self._ended:

@@ -211,10 +211,10 @@ class Selection:
         if self.outcome is not None:
             from amqpsniff.session.codes import OUTCOMES
 
-            for outcome in _each(self.outcome):
+            for outcome in _texts_of(self.outcome):
                 _check_known("outcome", outcome, OUTCOMES)
         if self.method is not None:
-            for method in _each(self.method):
+            for method in _texts_of(self.method):
                 _check_known("method", method, _METHODS)
         if self.packet is not None:
             _packets(self.packet)
@@ -254,7 +254,7 @@ class Selection:
         columns = TEXTS[name].get(table, ())
         conditions = [
             matches(("client",) if _is_address(name, pattern) else columns, name, pattern)
-            for pattern in _each(value)
+            for pattern in _texts_of(value)
         ]
         return " OR ".join(conditions) if all(conditions) else None
 
@@ -300,7 +300,7 @@ class Selection:
                 yield lambda connection_id, client, server: client.endswith(connection)
             else:
                 yield lambda connection_id, client, server: client == connection
-        clients = () if self.client is None else _each(self.client)
+        clients = () if self.client is None else _texts_of(self.client)
         if clients and all(map(_ADDRESS.fullmatch, clients)):
             patterns = [
                 pattern.replace("[", "[[]") for client in clients for pattern in _addresses(client)
@@ -526,8 +526,8 @@ class RowFilter:
     ) -> None:
         self.selection = selection
         self.table = table
-        self.kept = 0
-        self.left = selection.limit
+        self.matched = 0
+        self.remaining = selection.limit
         self._started = started
         missing = [] if alone else selection.missing(table)
         if missing and selection.found is None:
@@ -538,8 +538,8 @@ class RowFilter:
         traffic = [text for name, text in given.items() if name not in OF_CONNECTIONS]
         self._named = self._where = None
         if None not in traffic or table != "frames":  # else it is their message that shows it
-            self._named = _all(table, traffic)
-        self._connected = _all(table, [given.get(name) for name in OF_CONNECTIONS])
+            self._named = _conjunction(table, traffic)
+        self._connected = _conjunction(table, [given.get(name) for name in OF_CONNECTIONS])
         if selection.where is not None:
             self._where = _expression(table, selection.where, "where")
 
@@ -569,7 +569,7 @@ class RowFilter:
     @property
     def done(self) -> bool:
         """True once `limit` is reached."""
-        return self.left is not None and self.left <= 0
+        return self.remaining is not None and self.remaining <= 0
 
     def of(self, batch: Any) -> Any:
         """The wanted rows of a batch, as a batch that may be empty."""
@@ -579,10 +579,10 @@ class RowFilter:
         for name, expression in ((None, self._connected), ("where", self._where)):
             if expression is not None and batch.num_rows:
                 batch = _filtered(expression, batch, name)
-        if self.left is not None:
-            batch = batch.slice(0, self.left)
-            self.left -= batch.num_rows
-        self.kept += batch.num_rows
+        if self.remaining is not None:
+            batch = batch.slice(0, self.remaining)
+            self.remaining -= batch.num_rows
+        self.matched += batch.num_rows
         return batch
 
     def mask(self, batch: Any) -> Any:
@@ -651,7 +651,7 @@ def _is_address(name: str, text: str) -> bool:
     return name == "client" and _ADDRESS.fullmatch(text) is not None
 
 
-def _each(value: Texts) -> tuple[str, ...]:
+def _texts_of(value: Texts) -> tuple[str, ...]:
     """The texts of a filter by name."""
     return (value,) if isinstance(value, str) else tuple(value)
 
@@ -708,7 +708,7 @@ def matches(columns: Iterable[str], name: str, value: str) -> str:
 
 
 def _matches(column: str, value: str) -> str:
-    patterns = {"client": _addresses, "method": _methods}.get(column, lambda one: [one])(value)
+    patterns = {"client": _addresses, "method": _methods}.get(column, lambda text: [text])(value)
     return " OR ".join(_like(column, pattern) for pattern in patterns)
 
 
@@ -742,7 +742,7 @@ def _expression(table: str, where: str, parameter: str | None = None) -> Filter:
         raise _refused(error, parameter) from None
 
 
-def _all(table: str, conditions: Iterable[str | None]) -> Filter | None:
+def _conjunction(table: str, conditions: Iterable[str | None]) -> Filter | None:
     """The expression that all conditions hold; None for those that rows do not show."""
     given = [f"({text})" for text in conditions if text is not None]
     return _expression(table, " AND ".join(given)) if given else None

@@ -172,7 +172,7 @@ def summary(
         "tls": {
             "conversations": totals.encrypted,
             "unreadable": totals.sealed,
-            "rows": sorted(tls, key=lambda one: bool(one["opened"]))[:top],
+            "rows": sorted(tls, key=lambda row: bool(row["opened"]))[:top],
         },
         "clients": _clients(statistics["clients"]),
         "frames": _ranked(statistics["frames"]),
@@ -184,7 +184,7 @@ def summary(
         "exchanges": _tallied(_by_exchange(statistics["routes"]), ("vhost", "exchange"), top),
         "routing_keys": _tallied(statistics["routes"], ("vhost", "exchange", "routing_key"), top),
         "queues": _queues(statistics, top),
-        "errors": sorted(statistics["errors"], key=lambda one: -one["count"])[:top],
+        "errors": sorted(statistics["errors"], key=lambda error: -error["count"])[:top],
         "error_count": sum(error["count"] for error in statistics["errors"]),
         "findings": _findings(findings, top),
         "finding_count": len(findings),
@@ -213,10 +213,10 @@ def _verdict(
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
     reported = []
-    errors = sorted(statistics["errors"], key=lambda one: _noun(one) == LOOK_UP)
+    errors = sorted(statistics["errors"], key=lambda error: _noun(error) == LOOK_UP)
     for noun in dict.fromkeys(map(_noun, errors)):
         some = [error for error in errors if _noun(error) == noun]
-        worst = max(some, key=lambda one: one["count"])
+        worst = max(some, key=lambda error: error["count"])
         reply = (worst["reply_code"], worst["reply_text"])
         text = in_a_sentence(" ".join(str(part) for part in reply if part is not None), MAX_REASON)
         such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
@@ -295,7 +295,7 @@ def _queues(statistics: Mapping[str, Any], top: int) -> Row:
     used = statistics["queues"].counts
     waiting = [(queue, *depth) for queue, depth in depths.items() if depth[0] and queue not in used]
     nothing = {"published": 0, "published_bytes": 0, "delivered": 0, "delivered_bytes": 0}
-    waiting.sort(key=lambda one: -one[1])
+    waiting.sort(key=lambda row: -row[1])
     for (vhost, queue), *depth in waiting[: top - len(tallied["rows"])]:
         tallied["rows"].append({"vhost": vhost, "queue": queue, **nothing, **_depth(*depth)})
     if tallied["distinct"] is not None:
@@ -311,7 +311,7 @@ def _depth(messages: int | None, consumers: int | None, ts_ns: int) -> Row:
 
 def _ranked(counts: dict[str, int]) -> dict[str, int]:
     """Counts by name, the most first."""
-    return dict(sorted(counts.items(), key=lambda one: -one[1]))
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
@@ -372,7 +372,7 @@ def _replies(replies: Mapping[str, Any], top: int) -> list[Row]:
         {"method": name, "count": spread.facts()[0], **_times(spread)}
         for name, spread in replies.items()
     ]
-    return sorted(rows, key=lambda one: -one["count"])[:top]
+    return sorted(rows, key=lambda row: -row["count"])[:top]
 
 
 def _times(spread: Any) -> dict[str, int | None]:
@@ -432,6 +432,6 @@ def _findings(findings: Sequence[Finding], top: int) -> list[Row]:
         row["places"] += 1
         row["count"] += finding.count
     ranked = sorted(
-        by_code.values(), key=lambda one: (-SEVERITIES.index(one["severity"]), -one["count"])
+        by_code.values(), key=lambda row: (-SEVERITIES.index(row["severity"]), -row["count"])
     )
     return ranked[:top]

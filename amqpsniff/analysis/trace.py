@@ -202,7 +202,7 @@ class TracedMessage:
         """
         events: list[tuple[Any, list[Part]]] = []
         for row in self.rows:
-            events.append((SimpleNamespace(**row), list(_deed(row, self.rows[0]))))
+            events.append((SimpleNamespace(**row), list(_event_parts(row, self.rows[0]))))
             outcome = row["outcome"]
             if outcome in (None, *UNSAID, *WAITING):
                 continue
@@ -214,10 +214,10 @@ class TracedMessage:
             style = STYLES.get(outcome, "key")
             part = Part("method" if style == "key" else style, str(outcome))
             events.append((place, [part, *_delivery(row)]))
-        return sorted(events, key=lambda one: (one[0].ts_ns or 0, one[0].packet_number or 0))
+        return sorted(events, key=lambda event: (event[0].ts_ns or 0, event[0].packet_number or 0))
 
 
-def _deed(row: Row, first: Row) -> Iterator[Part]:
+def _event_parts(row: Row, first: Row) -> Iterator[Part]:
     """The event of a row, without facts of the first row, which are in the heading."""
     method = row["method"]
     style = "method.error" if method == "basic.return" else "method"
@@ -284,13 +284,13 @@ class Tracer:
         batch = self._part.of(batch)
         if self.full or not batch.num_rows:
             return
-        chosen = pc.or_(self._wanted.mask(batch, self._named), self._led_to(batch))
+        chosen = pc.or_(self._wanted.mask(batch, self._named), self._consequences_mask(batch))
         self._learn(batch.filter(chosen))
         mask = self._mask(batch, chosen)
         for _ in range(MAX_HOPS):  # a consequence may have consequences
             if not self._learn_keys(batch.filter(mask)):
                 break
-            chosen = pc.or_(chosen, self._led_to(batch))
+            chosen = pc.or_(chosen, self._consequences_mask(batch))
             self._learn(batch.filter(chosen))
             mask = self._mask(batch, chosen)
         rows = plain(batch.filter(mask))
@@ -334,7 +334,7 @@ class Tracer:
         copies = is_one_of(batch.column("message_id"), frozenset(self._ids))
         return pc.or_(chosen, pc.or_(copies, reply))
 
-    def _led_to(self, batch: Any) -> Any:
+    def _consequences_mask(self, batch: Any) -> Any:
         """The rows that frameworks say messages brought about that were found, or are those."""
         import pyarrow.compute as pc
 

@@ -211,21 +211,21 @@ def _sentences(
     brought = {finding.connection_id for case in results for finding in case.findings}
     findings = lead.findings
     if brought:
-        findings = sorted(findings, key=lambda one: one.connection_id not in brought)
-    unlike = _unlike(findings)
-    full = len(unlike) == 1 or findings[0] is not lead.findings[0]
+        findings = sorted(findings, key=lambda finding: finding.connection_id not in brought)
+    distinct = _distinct(findings)
+    full = len(distinct) == 1 or findings[0] is not lead.findings[0]
     first = clients.short(lead.findings[:1])
     kinds = [
         (f"{name}: " if (name := clients.short([finding])) != first else "")
         + gist(finding.detail, MAX_DETAIL * (full and finding is findings[0]))
-        for finding in unlike
+        for finding in distinct
     ]
     subject = "" if clients.named_in(row) else clients.describe(lead.findings)
     servers = dict.fromkeys(harmless(finding.server) for finding in lead.findings if finding.server)
     if several and servers and not any(server in kinds[0] for server in servers):
         subject = f"{subject} at {some(list(servers))}".lstrip()
-    beginning = [subject, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
-    parts = [", ".join(filter(None, beginning)), *kinds, and_others(findings, unlike)]
+    beginning = [subject, _times(lead, kinds[0]), _circumstances(lead, start_ns, zone, day, named)]
+    parts = [", ".join(filter(None, beginning)), *kinds, and_others(findings, distinct)]
     if lead is not case:
         parts.append(f"likely because {_result(_cause_of(lead, case), kinds[0])}")
     yield f"{KINDS[lead.code].title}: {'; '.join(filter(None, parts))}."
@@ -234,18 +234,18 @@ def _sentences(
         yield f"As a result, {' and '.join(clauses)}."
 
 
-def _unlike(findings: Sequence[Finding]) -> list[Finding]:
+def _distinct(findings: Sequence[Finding]) -> list[Finding]:
     """The first of the findings, and the next that tells something else than other numbers, or is
     about another broker and none of its clients.
     """
     details: dict[str | None, Finding] = {}
     for finding in findings:
         details.setdefault(finding.detail, finding)
-    unlike: dict[tuple[str | None, str], Finding] = {}
+    distinct: dict[tuple[str | None, str], Finding] = {}
     for detail, finding in details.items():
         server = finding.server if finding.client is None else None
-        unlike.setdefault((server, _VALUE.sub("", gist(detail, 0))), finding)
-    return list(unlike.values())[:MAX_KINDS]
+        distinct.setdefault((server, _VALUE.sub("", gist(detail, 0))), finding)
+    return list(distinct.values())[:MAX_KINDS]
 
 
 def _cause_of(lead: Case, cause: Case) -> Case:
@@ -277,7 +277,7 @@ def and_others(findings: Sequence[Finding], named: Sequence[Finding] = ()) -> st
 
 def _result(case: Case, before: str) -> str:
     """A consequence, at its most frequent place; a detail that is part of `before` is left out."""
-    detail = gist(max(case.findings, key=lambda one: one.count).detail, 0)
+    detail = gist(max(case.findings, key=lambda finding: finding.count).detail, 0)
     details = list(filter(None, (_times(case, detail), "" if detail in before else detail)))
     return inner(KINDS[case.code].title) + (f" ({', '.join(details)})" if details else "")
 
@@ -290,7 +290,9 @@ def _times(case: Case, detail: str) -> str:
     return f"{number} times"
 
 
-def _when(case: Case, start_ns: int | None, zone: str | None, day: bool, named: bool) -> str:
+def _circumstances(
+    case: Case, start_ns: int | None, zone: str | None, day: bool, named: bool
+) -> str:
     """When a finding was seen, in which packet, and how sure it is."""
     row, at = case.first, "first " if case.count > 1 else ""
     shown = [SURE[row["confidence"]]]

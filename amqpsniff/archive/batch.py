@@ -382,7 +382,7 @@ class Batch:
         missing = [
             joining
             for joining in joinings
-            if not (joining.whole and existing.issuperset(joining.targets))
+            if not (joining.complete and existing.issuperset(joining.targets))
         ]
         runner(join, missing, lambda: None)
 
@@ -390,7 +390,7 @@ class Batch:
         """The messages of a task and their links, to be brought together."""
         digest = self._linked.digests.get(result.key, "")
         names = result.files.get("messages", [])
-        return Joining(self.folder, result.key, digest, names, whole=not result.lost)
+        return Joining(self.folder, result.key, digest, names, complete=not result.lost)
 
     def _notes(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""

@@ -66,11 +66,11 @@ def bucket_of(manifest: Manifest) -> int:
 
 @dataclass
 class FirstRows:
-    """The first rows of a report; `more`: there are others, `shown`: number of rows to show."""
+    """The first rows of a report; `has_more`: there are others, `shown`: number of rows to show."""
 
     report: Report
     table: pa.Table
-    more: bool
+    has_more: bool
     shown: int
 
     @classmethod
@@ -97,7 +97,7 @@ class FirstRows:
             "columns": self.table.column_names,
             "times": [field.name for field in self.table.schema if is_timestamp(field.type)],
             "rows": self._cells(),
-            "total": f"{self.table.num_rows}{'+' if self.more else ''}",
+            "total": f"{self.table.num_rows}{'+' if self.has_more else ''}",
         }
 
     def as_text(self) -> str:

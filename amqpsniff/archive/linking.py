@@ -56,7 +56,7 @@ class LinkLogFile(EventLogFile):
     log: LinkLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
-        super().__init__(folder, name, lambda one: number_columns(one, LOG_NUMBERS))
+        super().__init__(folder, name, lambda log: number_columns(log, LOG_NUMBERS))
         self.log = LinkLog(seed, self.add)
 
 
@@ -192,19 +192,19 @@ class Joining:
     """Messages of a task, by the names of their files, to be written with their links.
 
     `digest` is that of the links, empty without links. Messages of a task with unreadable files are
-    not `whole`, and have other names: a repeated task must not reuse them.
+    not `complete`, and have other names: a repeated task must not reuse them.
     """
 
     folder: Folder
     key: str
     digest: str
     names: Sequence[str]
-    whole: bool = True
+    complete: bool = True
 
     @property
     def targets(self) -> list[str]:
         """The names of the files with links."""
-        linked = self.key + self.digest + ("" if self.whole else "lost")
+        linked = self.key + self.digest + ("" if self.complete else "lost")
         return [
             f"messages{name.removeprefix(UNLINKED).replace(self.key, linked)}"
             for name in self.names

@@ -59,7 +59,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
             raise _no_captures(name)
         yield from _below(name)
     elif os.path.lexists(name):
-        file = _stated(name)
+        file = _file_at(name)
         if file is None:
             raise CaptureError(
                 f"{name}: is not a file, and an archive's captures are read more than once"
@@ -75,7 +75,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
         for match in matches:
             if Path(match).is_dir():
                 yield from _below(match)
-            elif file := _stated(match):
+            elif file := _file_at(match):
                 yield file
     elif name == "-":
         raise read_twice("batch", name)
@@ -85,13 +85,15 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
 
 def _below(folder: str) -> Iterator[tuple[object, Listed]]:
     shut: list[str] = []  # folders that may not be listed are captures that cannot be read
-    for inside, folders, files in os.walk(folder, onerror=lambda one: shut.append(one.filename)):
+    for inside, folders, files in os.walk(
+        folder, onerror=lambda error: shut.append(error.filename)
+    ):
         if _is_written(inside):
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in sorted(files):
-            if not _is_hidden(name) and (file := _stated(str(Path(inside) / name))):
+            if not _is_hidden(name) and (file := _file_at(str(Path(inside) / name))):
                 yield file
     yield from ((path, Listed(path, None, None)) for path in shut)
 
@@ -121,7 +123,7 @@ def _is_below_hidden(path: str, pattern: str = "") -> bool:
     return any(map(_is_hidden, path.split("/"))) and not any(map(_is_hidden, pattern.split("/")))
 
 
-def _stated(path: str) -> tuple[object, Listed] | None:
+def _file_at(path: str) -> tuple[object, Listed] | None:
     """A file; None for a pipe or a device, because opening it may wait for ever."""
     try:
         status = Path(path).stat()

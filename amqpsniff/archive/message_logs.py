@@ -72,7 +72,7 @@ def replay_messages(
     replay = MessageReplay()
     for table in in_order(written, open_file, captures, NUMBERS):
         replay.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
-    for found in _worded(replay, written, open_file):
+    for found in _findings_with_texts(replay, written, open_file):
         log.add(found)
     return replay
 
@@ -140,7 +140,9 @@ def _text(octets: bytes) -> str:
     return octets.decode(errors="replace")
 
 
-def _worded(replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open) -> list[Finding]:
+def _findings_with_texts(
+    replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open
+) -> list[Finding]:
     verdicts = [verdict for seen in replay.seen.values() for verdict in _verdicts(seen)]
     verdicts.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}

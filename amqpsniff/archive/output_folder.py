@@ -137,12 +137,12 @@ def sound(folder: Folder) -> set[str]:
     return {name for name, file in files if sizes.get(name, file.size) == file.size}
 
 
-def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
+def tidy(folder: Folder, needed: Iterable[str], tables: Iterable[str]) -> None:
     """Delete the files of an earlier state of the archive: those of tables that are not kept.
 
     The Delta logs of `tables` are.
     """
-    names = {*kept, SEED}
+    names = {*needed, SEED}
     logs = tuple(f"{table}/{LOG}/" for table in tables)
     for name in folder.names():
         head = name.partition("/")[0]

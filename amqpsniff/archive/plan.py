@@ -186,7 +186,7 @@ def make_plan(
     deals: bool = False,
 ) -> Plan:
     """A plan for these files, in whatever order they are listed; it `deals` where that is less."""
-    listed = sorted(files, key=lambda one: one.path)
+    listed = sorted(files, key=lambda file: file.path)
     readable = [file for file in listed if file.error is None and file.packets]
     times = _in_time(readable)
     planning = _Planning([readable[at] for _, at in times], [time for time, _ in times], task_bytes)
@@ -288,7 +288,7 @@ class _Planning:
 
     def straight(self, max_reads: int) -> Plan:
         """Every task reads the files of its conversations."""
-        tasks = [task for _, task in self._local(max_reads)]
+        tasks = [task for _, task in self._local_tasks(max_reads)]
         return Plan([*tasks, *self._gathered(self._bounded(max_reads))], why=self.why)
 
     def dealt(self) -> Plan:
@@ -299,7 +299,7 @@ class _Planning:
         )
         for bucket, task in enumerate(tasks):
             task.bucket, task.read_bytes = bucket, task.octets
-        local = dict(self._local(1))
+        local = dict(self._local_tasks(1))
         packs: dict[int, FilePack] = {}
         for at, marks, buckets in self.spans.dealt():
             number = self.spans.packs[at]
@@ -352,7 +352,7 @@ class _Planning:
         max_parts = family.octets * RANGE_PART // (files * self.task_bytes)
         return family.divided(self.task_bytes, max(max_parts, 1))
 
-    def _local(self, max_reads: int) -> Iterator[tuple[int, Task]]:
+    def _local_tasks(self, max_reads: int) -> Iterator[tuple[int, Task]]:
         """(pack, task) of the conversations that stay in a pack."""
         crossing_marks = self.spans.crossing_marks()
         for pack, members in enumerate(self.members):
@@ -373,7 +373,7 @@ class _Planning:
         if parts == 1:
             return [[]] if own else []
         octets = sum(self.files[at].octets for at in self.members[pack])
-        return _even(self.spans.staying_in(pack), parts, octets)
+        return _even_shares(self.spans.staying_in(pack), parts, octets)
 
     def _gathered(self, families: list[_Family], heavy: int | None = None) -> list[Task]:
         """Tasks of the conversations that go from pack to pack."""
@@ -468,7 +468,7 @@ class _Spans:
         """Marks of conversations in a pack that continue elsewhere, by pack."""
         import pyarrow as pa
 
-        by_pack = groupby(self._occurrences(), lambda one: self.packs[one[0]])
+        by_pack = groupby(self._occurrences(), lambda row: self.packs[row[0]])
         return {
             pack: numbers(pa.chunked_array([marks for _, marks, _ in group]).unique().sort())
             for pack, group in by_pack
@@ -549,7 +549,9 @@ class _Spans:
             begin = end
 
 
-def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:
+def _even_shares(
+    marks: list[tuple[int, int]], parts: int, read_bytes: int
+) -> list[list[tuple[int, int]]]:
     """Divide conversations into parts of about equal bytes.
 
     The conversations left over by a large one get their own part only if they are more work than
@@ -557,10 +559,10 @@ def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[lis
     """
     shares: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     held = [0] * parts
-    for mark, octets in sorted(marks, key=lambda one: (-one[1], one[0])):
-        least = held.index(min(held))
-        shares[least].append((mark, octets))
-        held[least] += octets
+    for mark, octets in sorted(marks, key=lambda pair: (-pair[1], pair[0])):
+        smallest = held.index(min(held))
+        shares[smallest].append((mark, octets))
+        held[smallest] += octets
     order = sorted(range(parts), key=lambda part: -held[part])
     heavy = [part for part in order if held[part] * PASSED > read_bytes] or order[:1]
     for part in order[len(heavy) :]:

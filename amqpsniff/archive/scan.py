@@ -105,11 +105,11 @@ def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first
             remaining.pop(name.rpartition("/")[2], None)
         if not remaining:
             return
-        if not any(_did(folder, key, works[key]) for key in remaining):
+        if not any(_do_unless_taken(folder, key, works[key]) for key in remaining):
             time.sleep(LOOK_SECONDS)
 
 
-def _did(folder: Folder, key: str, work: Callable[[], object]) -> bool:
+def _do_unless_taken(folder: Folder, key: str, work: Callable[[], object]) -> bool:
     """Do some work, unless another worker does."""
     lock = FolderLock(folder, f"{TURNS}/{key}")
     if lock.is_taken():

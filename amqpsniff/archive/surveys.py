@@ -152,9 +152,9 @@ def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]
 def survey_all(order: SurveyOrder) -> list[Surveyed]:
     """Survey the files of an order, and keep the results."""
     found = [survey(*file, opener=order.opener) for file in order.files]
-    for one in found:
-        if one.error is None:
-            order.folder.write(survey_name(one), one.to_bytes())
+    for file in found:
+        if file.error is None:
+            order.folder.write(survey_name(file), file.to_bytes())
     return found
 
 

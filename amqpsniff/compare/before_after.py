@@ -41,11 +41,11 @@ def before_and_after(
         "closes": _closes(before, after),
     }
     report["notable_count"] = sum(1 for _ in notable(report))
-    report["failures"] = [*_new(report, fail_on), *_slower(before, after, fail_slower)]
+    report["failures"] = [*_new_findings(report, fail_on), *_slower(before, after, fail_slower)]
     return report
 
 
-def _new(report: Row, fail_on: str | None) -> Iterator[str]:
+def _new_findings(report: Row, fail_on: str | None) -> Iterator[str]:
     """Findings that are new and bad enough, one line each."""
     for row in report["findings"]:
         if row["change"] == "new" and at_least(row["severity"], fail_on):

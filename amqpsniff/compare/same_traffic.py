@@ -17,11 +17,11 @@ from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import (
     CRC_BITS,
     NO_TIME,
+    CapturedConnection,
     Direction,
     Readable,
     Sighter,
     Sighting,
-    Talk,
     Vocabulary,
 )
 from amqpsniff.findings.kind import at_least
@@ -96,8 +96,8 @@ class SameTraffic:
             "clock": clock.report(),
             **overall.report(),
             "unmatched": [
-                *(_unmatched(talk, "client-side") for talk in near[:top]),
-                *(_unmatched(talk, "broker-side") for talk in far[:top]),
+                *(_unmatched(connection, "client-side") for connection in near[:top]),
+                *(_unmatched(connection, "broker-side") for connection in far[:top]),
             ],
         }
 
@@ -109,15 +109,15 @@ def _side(sighting: Sighting) -> Row:
         "packets": totals.packets,
         "start_ns": totals.first_ns,
         "end_ns": totals.last_ns,
-        "connections": len(sighting.talks),
+        "connections": len(sighting.connections),
         "connections_forgotten": sighting.forgotten,
     }
 
 
-def _unmatched(talk: Talk, side: str) -> Row:
+def _unmatched(connection: CapturedConnection, side: str) -> Row:
     return {
-        "side": side, "connection_id": talk.connection_id, "client": talk.address,
-        "server": talk.server,
+        "side": side, "connection_id": connection.connection_id, "client": connection.address,
+        "server": connection.server,
     }  # fmt: skip
 
 

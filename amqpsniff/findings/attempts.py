@@ -165,14 +165,14 @@ class Attempts:
                 yield self._finding(key, self._pairs[key])
             elif not self.served:
                 scanned.setdefault((code, client, host), []).append(key)
-        yield from self._stopped()
+        yield from self._stopped_servers()
         for keys in scanned.values():
             if len(keys) <= MAX_PORTS:
                 yield from (self._finding(key, self._pairs[key]) for key in keys)
             else:
-                yield self._scan(keys)
+                yield self._port_scan(keys)
 
-    def _stopped(self) -> Iterator[Finding]:
+    def _stopped_servers(self) -> Iterator[Finding]:
         """Servers that ended their connections and refused the next ones."""
         refused: dict[str, list[Any]] = {}
         for (code, _, server), pair in sorted(self._pairs.items()):
@@ -203,7 +203,7 @@ class Attempts:
     def _ended_before(self, server: str, first_ns: int) -> list[Any]:
         """The connections that a server ended right before it refused others."""
         ended = [end for end in self._ended.get(server, ()) if 0 <= first_ns - end[0] <= ENDED_NS]
-        return ended if ended and self._nobody(server, min(ended)[0], first_ns) else []
+        return ended if ended and self._is_unreached(server, min(ended)[0], first_ns) else []
 
     def _back_ns(self, server: str, last_ns: int) -> int | None:
         """The time at which a server accepted the next connection after it had refused others."""
@@ -255,18 +255,18 @@ class Attempts:
             detail = f"{client} sent {plural(packets, 'SYN packet')} to {server}{over}, {answer}"
         before, back = "", ""
         if code == REFUSED and first[0] > 0:
-            before, back = self._around(server, first[0], last[0])
+            before, back = self._surrounding_clauses(server, first[0], last[0])
         detail += before
         if reasons:
             detail += f"; ICMP said: {', '.join(reasons)}"
-        if over and lasted and self._nobody(server, first[0], last[0]):
+        if over and lasted and self._is_unreached(server, first[0], last[0]):
             detail += "; nobody connected to it in that time"
         detail += back
         if lasted and count * SECOND_NS >= STORM * lasted and count >= STORM:
             detail += f"; {count * SECOND_NS // lasted:,} attempts a second"
         return self._made(code, detail, server, count, first, last)
 
-    def _around(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
+    def _surrounding_clauses(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
         """Clauses about the connections that the server ended before, and about its return."""
         ended = self._ended_before(server, first_ns)
         if not ended:
@@ -277,7 +277,7 @@ class Attempts:
         back = "" if back_ns is None else duration(back_ns - last_ns)
         return clause, f"; it took the next one {back} after" if back else ""
 
-    def _scan(self, keys: list[Key]) -> Finding:
+    def _port_scan(self, keys: list[Key]) -> Finding:
         """One finding of many ports of a host."""
         pairs = [self._pairs[key] for key in keys]
         code, client, server = min(keys, key=lambda key: self._pairs[key][2])
@@ -317,7 +317,7 @@ class Attempts:
             for at, time_ns in zip(places, refused, strict=True)
         )
 
-    def _nobody(self, server: str, first_ns: int, last_ns: int) -> bool:
+    def _is_unreached(self, server: str, first_ns: int, last_ns: int) -> bool:
         """True if certainly no connection was established in a time."""
         times = self._established.get(server)
         if times is None:

@@ -72,7 +72,7 @@ class _Seen:
         """The last finding of one of these codes that may have brought this one about."""
         until_ns = finding.until_ns or finding.ts_ns
         over_ns = _began(finding) - AFTERMATH_NS
-        for places in _around(finding):
+        for places in _possible_places(finding):
             if places[0][0] == STOPPED and until_ns is not None:
                 until_ns += STOPPING_NS
             causes = [
@@ -125,7 +125,7 @@ def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
         yield "server", finding.server, finding.code
 
 
-def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
+def _possible_places(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
     """The places where a cause may be, nearest first: connection, capture, all captures."""
     where, channel = finding.connection_id, finding.channel
     if where is not None:

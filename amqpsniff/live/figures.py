@@ -136,7 +136,7 @@ class Figures:
         self._open.pop(connection_id, None)
         ended = self._peers.pop(connection_id, None) or Peer(peer)
         self.ended += 1
-        if self._wants(peer):
+        if self._is_counted(peer):
             for at, octets in enumerate(bytes_of(peer)):
                 self._ended_bytes[at] += octets
         if session is None:
@@ -158,7 +158,7 @@ class Figures:
             for session in self._sessions():
                 turn(session)
             self.lately.rotate()
-        peers = [peer for peer in self._open.values() if self._wants(peer)][-self.shown :]
+        peers = [peer for peer in self._open.values() if self._is_counted(peer)][-self.shown :]
         shown = dict.fromkeys(peer.name()[0] for peer in peers)
         for connection_id in self._peers.keys() - shown.keys():
             if self._peers[connection_id].hints:
@@ -173,7 +173,7 @@ class Figures:
         self._tick_methods(now)
         self._tick_totals(now)
 
-    def _wants(self, peer: Any) -> bool:
+    def _is_counted(self, peer: Any) -> bool:
         """True if a connection counts."""
         return self._matches is None or self._matches(*(part or "" for part in peer.name()))
 
@@ -308,7 +308,7 @@ class Figures:
     def _tick_totals(self, now: float) -> None:
         """Rates of all traffic: messages, and bytes by connections."""
         octets = list(self._ended_bytes)
-        for peer in filter(self._wants, self._open.values()):
+        for peer in filter(self._is_counted, self._open.values()):
             for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
         self._samples.append((now, *self.census.messages(), *octets))
@@ -328,16 +328,16 @@ class Figures:
             name: (count - before.get(name, 0)) / spent
             for name, count in self._methods[-1][1].items()
         }
-        self.methods = dict(sorted(rates.items(), key=lambda one: -one[1]))
+        self.methods = dict(sorted(rates.items(), key=lambda item: -item[1]))
 
 
 def _rows(
     recent: dict[Any, list[int]], totals: dict[Any, list[int]], spent: float, names: tuple[str, ...]
 ) -> list[Row]:
     """Recent rates and total counts, by name; quiet names come after the busy ones."""
-    ranked = sorted(recent.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
+    ranked = sorted(recent.items(), key=lambda item: -(item[1][0] + item[1][2]))[:MAX_NAMES]
     if len(ranked) < MAX_NAMES:
-        quiet = sorted(totals.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
+        quiet = sorted(totals.items(), key=lambda item: -(item[1][0] + item[1][2]))[:MAX_NAMES]
         ranked += [(name, list(NO_COUNTS)) for name, _ in quiet if name not in recent]
     rows = []
     for parts, (published, sent, delivered, received, *_) in ranked[:MAX_NAMES]:

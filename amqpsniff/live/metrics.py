@@ -139,7 +139,7 @@ class Collector:
 
 def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[list[str], list[int]]]:
     """The most used names, with their virtual hosts and counts, all others as one."""
-    ranked = sorted(rows, key=lambda one: -(one[1][0] + one[1][2]))
+    ranked = sorted(rows, key=lambda row: -(row[1][0] + row[1][2]))
     named = [
         ([UNKNOWN if name is None else str(name) for name in names], counts)
         for names, counts in ranked

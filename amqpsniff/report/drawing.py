@@ -137,8 +137,8 @@ class Drawing:
     def _node(self, number: int, node: Node) -> str:
         left, top = self._left(number), MARGIN + self._tops[number]
         texts = "".join(
-            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"{_look(at, line)}>'
-            f"{escape(shortened(line, NODE_CHARACTERS))}</text>"
+            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"'
+            f"{_text_attributes(at, line)}>{escape(shortened(line, NODE_CHARACTERS))}</text>"
             for at, line in enumerate(node.lines)
         )
         rounded = 12 if node.kind == "exchange" else 4
@@ -199,7 +199,7 @@ class Drawing:
         )
 
 
-def _look(at: int, text: str) -> str:
+def _text_attributes(at: int, text: str) -> str:
     """Attributes of a line of a node; a long one is made to fit, however wide its letters are."""
     fitted = f' textLength="{NODE_WIDTH - 20}" lengthAdjust="spacingAndGlyphs"'
     return (' class="more"' if at else "") + (fitted if len(text) >= FITTED_CHARACTERS else "")

@@ -167,11 +167,11 @@ class Figures:
         where it stayed open.
         """
         shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
-        data = [self._life(row) for row in shown if row["start_ns"] is not None]
+        data = [self._lifetime(row) for row in shown if row["start_ns"] is not None]
         data.sort(key=lambda life: life["begin"])
         return charts.lives(data, "", END_COLOURS, clock=self._clock, span=self._span)
 
-    def _life(self, row: Row) -> Row:
+    def _lifetime(self, row: Row) -> Row:
         sent = [row[f"{side}_bytes"] for side in SIDES]
         about = [] if None in sent else [octets(sum(sent))]
         if row["end_ns"] is not None:

@@ -198,10 +198,10 @@ class _Sequence:
         self._add_entries(self._timeline.ready())
 
     def _take_frames(
-        self, made: Callable[[list[int]], PlainRows], chosen: list[tuple[int, str, int]]
+        self, make_plain: Callable[[list[int]], PlainRows], chosen: list[tuple[int, str, int]]
     ) -> None:
         """Put entries into the timeline: frames, and what stands for bytes and events."""
-        batch, begin = made([row for row, *_ in chosen]), 0
+        batch, begin = make_plain([row for row, *_ in chosen]), 0
         for at, (_, kind, size) in enumerate(chosen):
             if kind:
                 self._timeline.frames(batch.slice(begin, at - begin))
@@ -313,11 +313,11 @@ class _Sequence:
         if row["count"] > 1:
             text += f" ({plural(row['count'], 'time')})"
         text = shortened(harmless(text), MAX_CHARACTERS)
-        when = [self._when(row["ts_ns"]), self._packet(row)]
+        when = [self._time_text(row["ts_ns"]), self._packet(row)]
         return [*when, NOTE, _channel(row["channel"]), "", text, "", row["severity"]]
 
     def _event(self, entry: Entry) -> Event:
-        when = [self._when(entry.ts_ns), str(entry.packet_number)]
+        when = [self._time_text(entry.ts_ns), str(entry.packet_number)]
         if entry.frame_type == GAP:
             text = f"{octets(entry.size)} of the {entry.sender} are missing or not decoded"
             return [*when, NOTE, "", "", text, "", "warning"]
@@ -346,7 +346,7 @@ class _Sequence:
         form = f"{found.form}: " if found.form else ""
         return form + shortened(harmless(text), self._body_limit)
 
-    def _when(self, ts_ns: int | None) -> str:
+    def _time_text(self, ts_ns: int | None) -> str:
         return "" if ts_ns is None else seconds(ts_ns - (self._start or 0))
 
     def _packet(self, row: Row) -> str:

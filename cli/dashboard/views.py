@@ -45,7 +45,7 @@ def number(value: int | None) -> str:
     return count(value) if value else NONE
 
 
-def known(value: int | None) -> str:
+def count_or_unknown(value: int | None) -> str:
     """A count; `-` for none, `?` if unknown."""
     return UNKNOWN if value is None else number(value)
 
@@ -143,8 +143,8 @@ CLIENTS = View(
         ("delivered_per_s", ">dlv/s", often),
         ("sent_per_s", ">??in", flow),
         ("received_per_s", ">??out", flow),
-        ("unacked", ">unack", known),
-        ("unconfirmed", ">unconf", known),
+        ("unacked", ">unack", count_or_unknown),
+        ("unconfirmed", ">unconf", count_or_unknown),
         ("confirm_p50_ms", ">?cnf p50", wait),
         ("confirm_p99_ms", ">cnf p99", wait),
         ("ack_p50_ms", ">?ack p50", wait),
@@ -205,9 +205,9 @@ CONNECTION = View(
         ("prefetch", ">prefetch", lambda value: NONE if value is None else count(value)),
         ("consumers", ">consumers", number),
         ("published", ">published", number),
-        ("unconfirmed", ">unconf", known),
+        ("unconfirmed", ">unconf", count_or_unknown),
         ("delivered", ">delivered", number),
-        ("unacked", ">unack", known),
+        ("unacked", ">unack", count_or_unknown),
         ("requeued", ">?requeued", number),
         ("returned", ">?returned", number),
     ),
@@ -271,12 +271,12 @@ def ordered(
     valued.sort(key=lambda row: tuple(map(str, view.identity(row))))
     places = {id(row): row[key] for row in valued}
     if before is not None and key != "ts_ns" and key not in ASCENDING:
-        places = _calmed(valued, key, view, before)
+        places = _steady_numbers(valued, key, view, before)
     valued.sort(key=lambda row: places[id(row)], reverse=(key in ASCENDING) == backwards)
     return valued + empty
 
 
-def _calmed(
+def _steady_numbers(
     rows: list[Row], key: str, view: View, before: dict[tuple[Any, ...], float]
 ) -> dict[int, float]:
     """The number that sorts each row, by `id`: the one of before while it is nearly right."""

@@ -49,8 +49,8 @@ def sections(
     yield from _verdict(result, judged)
     yield facts(_facts(result))
     tls = result["tls"]
-    sealed = _of(len(tls["rows"]), tls["conversations"])
-    found = _of(len(result["findings"]), result["finding_kinds"])
+    sealed = _of_total(len(tls["rows"]), tls["conversations"])
+    found = _of_total(len(result["findings"]), result["finding_kinds"])
     for title, rows in (
         (_connections_title(result), _connections(result)),
         (f"TLS{sealed}", tls_table.grid(tls["rows"], narrow=narrow)),
@@ -146,10 +146,10 @@ def _connections_title(result: Mapping[str, Any]) -> str:
         title += f" to {harmless(next(iter(servers)) or UNKNOWN)}"
         if len(products) == 1:
             title += f", {next(iter(products))}"
-    return title + _of(len(result["connections"]), result["chosen_count"])
+    return title + _of_total(len(result["connections"]), result["chosen_count"])
 
 
-def _of(shown: int, all_: int | None) -> str:
+def _of_total(shown: int, all_: int | None) -> str:
     if all_ is None:
         return f" ({shown} of very many)"
     return f" ({shown} of {count(all_)})" if shown < all_ else ""
@@ -169,7 +169,7 @@ def _connections(result: Mapping[str, Any]) -> Grid:
     several = len({row["server"] for row in rows}) > 1
     return table(
         rows,
-        ("*name", "", lambda one: or_unknown(_name(one))),
+        ("*name", "", lambda row: or_unknown(_name(row))),
         ("*client", "client", or_unknown),
         *([("*server", "server", or_unknown)] if several else []),
         ("*vhost", "vhost", lambda name: UNKNOWN if name is None else harmless(name)),
@@ -178,7 +178,7 @@ def _connections(result: Mapping[str, Any]) -> Grid:
         ("???>frames", "frames", count),
         ("??>sent", "client_bytes", octets),
         ("?>received", "server_bytes", octets),
-        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"], one["close_text"])),
+        ("closed", "", lambda row: ended(row["closed_by"], row["close_code"], row["close_text"])),
         ID,
     )
 
@@ -246,7 +246,7 @@ def _timed(rows: list[dict[str, Any]], name: str, label: str) -> Grid:
 
 def _named_title(title: str, result: Mapping[str, Any]) -> str:
     tally = result[title.replace(" ", "_")]
-    return title + _of(len(tally["rows"]), tally["distinct"])
+    return title + _of_total(len(tally["rows"]), tally["distinct"])
 
 
 _NAMED = ("queues", "exchanges", "routing_keys")
@@ -293,7 +293,7 @@ def _errors(result: Mapping[str, Any]) -> Grid:
         ("method", "method", lambda method: Words(method, "method.error")),
         ("by", "sender", lambda sender: sender or UNKNOWN),
         ("code", "reply_code", or_none(str)),
-        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
+        (">packet", "", lambda row: packet_text(row, len(result["captures"]) > 1)),
         (
             "~text",
             "reply_text",
@@ -307,7 +307,7 @@ def _findings(result: Mapping[str, Any]) -> Grid:
         result["findings"],
         ("severity", "severity", lambda severity: Words(severity, severity)),
         (">times", "count", count),
-        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
+        (">packet", "", lambda row: packet_text(row, len(result["captures"]) > 1)),
         ("~what", "", _finding_words),
     )
 

@@ -44,7 +44,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
         ("*?name", "server_name", lambda name: harmless(name or NONE)),
         ("*????certificate", "certificate", _certificate),
         ("???alpn", "", _protocol),
-        (">???lasted", "", lambda one: lasted(one["start_ns"], one["end_ns"])),
+        (">???lasted", "", lambda row: lasted(row["start_ns"], row["end_ns"])),
         (">????sent", "client_bytes", octets),
         (">????received", "server_bytes", octets),
         ("~~read", "", _read),
