@@ -94,9 +94,9 @@ class Engine:
         """
         if self._streams is not None:
             raise UsageError("this engine was given bytes of connections; make one for packets")
-        held, time = _bytes(data), _time(ts_ns)
-        original = len(held) if original_bytes is None else original_bytes
-        self._held.add(self._next(), time, held, original, link_type)
+        octets, time = _bytes(data), _time(ts_ns)
+        original = len(octets) if original_bytes is None else original_bytes
+        self._held.add(self._next(), time, octets, original, link_type)
         self._number += 1
         if self._held.full:
             self._decode_held()

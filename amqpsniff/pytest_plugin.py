@@ -217,7 +217,7 @@ class LoopbackCapture:
         self._writer.interface(LINK_ETHERNET, 0, LOOPBACK)
         self._begin = self._file.tell()
         self._packets = 0
-        self._over = False
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="wire", daemon=True)
         self._thread.start()
         try:
@@ -237,10 +237,10 @@ class LoopbackCapture:
 
     def close(self) -> None:
         """Stop capturing."""
-        if self._over:
+        if self._ended:
             return
         self._catch_up()
-        self._over = True
+        self._ended = True
         self._thread.join()
         self._source.finish()
         self._source.close()
@@ -263,7 +263,7 @@ class LoopbackCapture:
 
     def _catch_up(self) -> None:
         """Wait until all packets that were sent before were captured."""
-        if self._over:
+        if self._ended:
             return
         with self._changed:
             self._marks += 1
@@ -273,7 +273,7 @@ class LoopbackCapture:
             self._changed.wait_for(lambda: self._marked >= mark, MARK_SECONDS)
 
     def _run(self) -> None:
-        while not self._over:
+        while not self._ended:
             select.select([self._source.fileno()], [], [], 0.05)
             for batch, _ in self._source.take(1 << 62):
                 with self._changed:

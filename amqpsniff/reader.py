@@ -452,17 +452,17 @@ class Capture:
         from amqpsniff.analysis.topology import COLUMNS, Topology
 
         chosen = counted(part, limit)
-        made = Topology()
+        topology = Topology()
         if chosen.chooses():
             for table, batch in self.passes.selected(chosen, columns=COLUMNS, doubled=True):
-                made.add(table, batch)
+                topology.add(table, batch)
         else:  # without Arrow, see `diagnose`
             columns = tuple(COLUMNS), COLUMNS
             plan = Plan(*columns, message_arguments=False, outcomes=False, doubled=True)
-            self.passes.read(plan, made.add_rows, made.add_records)
-            made.count_rows()
-        made.doubled = self.passes.totals.doubled
-        return made.result(limit, self.names)
+            self.passes.read(plan, topology.add_rows, topology.add_records)
+            topology.count_rows()
+        topology.doubled = self.passes.totals.doubled
+        return topology.result(limit, self.names)
 
     def trace(
         self,
@@ -646,14 +646,14 @@ class Capture:
 
         chosen = self.passes.chosen(self._selection(part), "findings")
         diagnoser = Diagnoser(chosen, WantedFindings(only, ignore, severity), self.passes.started)
-        ended = diagnoser.introductions.add
+        on_connection_end = diagnoser.introductions.add
         if diagnoser.tables:
             for table, batch in self.passes.tables(
-                *diagnoser.tables, encoded=True, on_connection_end=ended
+                *diagnoser.tables, encoded=True, on_connection_end=on_connection_end
             ):
                 diagnoser.add(table, batch)
         else:  # without Arrow, whose import takes as long as 50 MB of traffic
-            self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended))
+            self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=on_connection_end))
         return diagnoser.result(self.totals, self.passes.found)
 
     def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -757,9 +757,9 @@ class Capture:
         `summary`. Raises UsageError for a connection that is not there, and if the package with the
         charts' library is missing (the extra `report`).
         """
-        named = several("connection", connection, str)
+        connections = several("connection", connection, str)
         page = self.passes.report_page(
-            named, title, only=only, ignore=ignore, severity=severity, **part
+            connections, title, only=only, ignore=ignore, severity=severity, **part
         )
         if by is not None:
             self.passes.check_read_again("operations")

@@ -31,9 +31,9 @@ class Rereadable(ABC, Generic[Item]):
         """A new reading."""
 
     def __next__(self) -> Item:
-        if self._own is None:
-            self._own = iter(self)
-        return next(self._own)
+        if self._iterator is None:
+            self._iterator = iter(self)
+        return next(self._iterator)
 
 
 class Tabular(Rereadable[Item]):

@@ -118,21 +118,21 @@ def batch(
         "--frameworks": frameworks, "--replace": replace,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
-    given = [f"{name}={value}" for name, several in values.items() for value in several or ()]
-    given += [name for name, is_set in flags.items() if is_set]
-    return _run([*given, "--", *inputs], decoding.quiet)
+    arguments = [f"{name}={value}" for name, several in values.items() for value in several or ()]
+    arguments += [name for name, is_set in flags.items() if is_set]
+    return _run([*arguments, "--", *inputs], decoding.quiet)
 
 
 def _as_list(value: str | None) -> list[str]:
     return [] if value is None else [value]
 
 
-def _run(given: list[str], quiet: bool) -> int:
+def _run(arguments: list[str], quiet: bool) -> int:
     """Run the job in a process of its own; the exit code."""
     require_room()
     with tempfile.TemporaryFile() as log, Shown(quiet) as shown:
         process = subprocess.Popen(
-            [sys.executable, "-m", JOB, *given],
+            [sys.executable, "-m", JOB, *arguments],
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,

@@ -44,9 +44,9 @@ def listed(single: Offer) -> Offer:
 
     def offer(incomplete: str) -> list[tuple[str, str]]:
         before, comma, last = incomplete.rpartition(",")
-        given = before.split(",")
+        chosen = before.split(",")
         return [
-            (f"{before}{comma}{word}", about) for word, about in single(last) if word not in given
+            (f"{before}{comma}{word}", about) for word, about in single(last) if word not in chosen
         ]
 
     return offer

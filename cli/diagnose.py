@@ -342,12 +342,12 @@ def _numbers(found: Diagnosis) -> Words:
     if notes:
         parts.append((plural(notes, "note"), ""))
     shown, all_of = len(found.found), found.finding_count
-    chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
-    if chosen and len(main) + notes < shown:  # several connections may have the same one
-        chosen += f", in {plural(len(main) + notes, 'case')}"
-    text = Words(chosen or ("" if parts else "no findings"))
+    share = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
+    if share and len(main) + notes < shown:  # several connections may have the same one
+        share += f", in {plural(len(main) + notes, 'case')}"
+    text = Words(share or ("" if parts else "no findings"))
     for at, (part, severity) in enumerate(parts):
-        text.add(", " if at else ": " if chosen else "").add(part, severity)
+        text.add(", " if at else ": " if share else "").add(part, severity)
     text.add(
         f" in {plural(found.packets, 'packet')}, {plural(found.connections, 'AMQP connection')}"
     )

@@ -115,9 +115,9 @@ def command_help(context: Any, *, full: bool) -> Iterator[str]:
             for name in RARE for option in panels.get(name, ())]  # fmt: skip
     if rare and not full:
         lines += ["", *_folded(f"More, by {ALL}: {', '.join(rare)}")]
-    given = [f"  {line.strip()}" for line in examples.strip().splitlines()]
-    if given and (full or len(lines) + len(given) + 2 <= MAX_LINES):
-        lines += ["", "Examples", *given]
+    example_lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    if example_lines and (full or len(lines) + len(example_lines) + 2 <= MAX_LINES):
+        lines += ["", "Examples", *example_lines]
     yield from lines
 
 

@@ -221,13 +221,13 @@ def _map_rows(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
         plain = write is named and None not in column and "" not in column
         if plain and "".join(column).isprintable():
             return column
-        made = {value: write(value) for value in set(column)}
+        texts = {value: write(value) for value in set(column)}
     else:
-        made = {row: write(*row) for row in set(zip(*columns, strict=True))}
-    if len(made) == 1:
-        return [*made.values()] * len(columns[0])
+        texts = {row: write(*row) for row in set(zip(*columns, strict=True))}
+    if len(texts) == 1:
+        return [*texts.values()] * len(columns[0])
     rows = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
-    return list(map(made.__getitem__, rows))
+    return list(map(texts.__getitem__, rows))
 
 
 def _name(name: str | None, product: str | None, version: str | None) -> str:

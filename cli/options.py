@@ -275,9 +275,9 @@ class Names:
 
     def part(self) -> dict[str, Any]:
         """The filters as arguments of `amqpsniff.Capture`."""
-        given = {name: value for name, value in vars(self).items() if value not in (None, False)}
-        given.pop("limit", None)
-        return given | ({"tz": settings.zone} if settings.zone else {})
+        filters = {name: value for name, value in vars(self).items() if value not in (None, False)}
+        filters.pop("limit", None)
+        return filters | ({"tz": settings.zone} if settings.zone else {})
 
     def selection(self) -> Selection:
         """The part as the library has it; raises UsageError for what cannot be."""

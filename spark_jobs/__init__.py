@@ -69,10 +69,10 @@ def archive(
         raise UsageError("Spark Connect runs no tasks of a batch: run `amqpsniff batch` there")
     register(spark)
     runner = SparkRunner(context)
-    given = [captures] if isinstance(captures, str) else captures
+    inputs = [captures] if isinstance(captures, str) else captures
     names = tuple(tables) or tuple(TABLES)
     batch = Batch(
-        given, output, options, names, links=links, frameworks=frameworks, storage=storage,
+        inputs, output, options, names, links=links, frameworks=frameworks, storage=storage,
         replace=replace,
     )  # fmt: skip
     batch.run(runner, cores=runner.cores)

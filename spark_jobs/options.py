@@ -187,9 +187,9 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
 def json_object(name: str, text: str) -> dict[str, Any]:
     """A JSON object from its text; raises UsageError for anything else."""
     try:
-        given = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
+        value = None
+    if not isinstance(value, dict):
         raise UsageError(f"{name}: `{text}` is not a JSON object")
-    return given
+    return value

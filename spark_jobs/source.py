@@ -361,9 +361,9 @@ class AmqpStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         if start[UNTIL] >= end[UNTIL]:
             return []
-        listed = sorted(self._listed())
-        new = [file for when, file in listed if start[UNTIL] < when <= end[UNTIL]]
-        earlier = [file for when, file in listed if when <= start[UNTIL]]
+        timed = sorted(self._listed())
+        new = [file for when, file in timed if start[UNTIL] < when <= end[UNTIL]]
+        earlier = [file for when, file in timed if when <= start[UNTIL]]
         held = list(accumulate(file.size or 0 for file in reversed(earlier)))
         count = bisect_right(held, self.reading.options.look_back)
         return self.reading.shares(new, earlier[len(earlier) - count :]) if new else []

@@ -45,16 +45,16 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
 
     The zips of a PySpark that is not installed stay.
     """
-    given = list(path)
+    entries = list(path)
     remaining = []
-    for entry in given:
+    for entry in entries:
         zipped = Path(entry)
         installed = zipped.parent.parent.parent  # of pyspark/python/lib/pyspark.zip
         if (
             zipped.suffix == ".zip"
             and zipped.name.startswith(("pyspark", "py4j"))
             and (installed / "worker.py").exists()
-            and str(installed.parent) in given
+            and str(installed.parent) in entries
         ):
             continue
         remaining.append(entry)

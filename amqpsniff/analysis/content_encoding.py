@@ -170,9 +170,9 @@ _PIECES: dict[str, Callable[[bytes], Iterator[bytes]]] = {
 
 def encoding_of(message: dict[str, Any]) -> str:
     """The content encoding of a message, by its property or by Kombu's header."""
-    named = (message["content_encoding"] or "").strip().lower()
-    if named in ENCODINGS or not message["headers"]:
-        return named
+    encoding = (message["content_encoding"] or "").strip().lower()
+    if encoding in ENCODINGS or not message["headers"]:
+        return encoding
     return str(json.loads(message["headers"]).get(KOMBU_HEADER)).lower()
 
 

@@ -69,9 +69,9 @@ class ConversationFinder:
     ) -> None:
         self._selection = selection
         timed = Selection(from_=selection.from_, to=selection.to)
-        named = Selection(**{name: getattr(selection, name) for name in _NAMING})
+        by_name = Selection(**{name: getattr(selection, name) for name in _NAMING})
         self._timed = RowFilter(timed, "findings", started)
-        self._named = RowFilter(named, "connections", started)
+        self._named = RowFilter(by_name, "connections", started)
         self._all, self._matching = _Connections(), _Connections()
         self._findings: list[Row] = []
         self._silences: list[Silence] = []
@@ -102,8 +102,10 @@ class ConversationFinder:
                 ).to_pylist()
         else:
             self._all.add(batch)
-            named = self._named.of(batch)
-            self._matching.add(named if self._packets is None else _rows_of(named, self._holders))
+            matching = self._named.of(batch)
+            self._matching.add(
+                matching if self._packets is None else _rows_of(matching, self._holders)
+            )
 
     def found(self) -> Conversation | None:
         """The connection without its entries; None if there is no AMQP.
@@ -124,8 +126,8 @@ class ConversationFinder:
 
     def _row(self) -> Row:
         matching = self._matching
-        given = (getattr(self._selection, name) for name in _NAMING)
-        query = " ".join(map(shown, filter(None, given)))
+        filters = (getattr(self._selection, name) for name in _NAMING)
+        query = " ".join(map(shown, filter(None, filters)))
         if matching.only is not None:
             return matching.only
         if not matching.number and self._packets is not None:

@@ -51,9 +51,9 @@ def with_sent_bytes(batch: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ended = pc.invert(is_one_of(batch.column("status"), frozenset(("incomplete",))))
+    complete = pc.invert(is_one_of(batch.column("status"), frozenset(("incomplete",))))
     size = batch.column("body_size")
-    sent = pc.if_else(pc.or_(ended, pc.is_null(size)), size, batch.column("body_captured"))
+    sent = pc.if_else(pc.or_(complete, pc.is_null(size)), size, batch.column("body_captured"))
     names = [*batch.schema.names, SENT]
     return pa.RecordBatch.from_arrays([*batch.columns, sent], names=names)
 
@@ -73,15 +73,15 @@ def grouped(
             columns["row"] = row_numbers(batch.num_rows)
         elif name:
             columns[name] = batch.column(name)
-    made = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
+    groups = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
     aggregates = [f"{name}_{how}" if name else how for name, how in sums]
     cells = []
     for name in names:
-        column, texts = made.column(name).to_pylist(), texts_of(batch.column(name))
+        column, texts = groups.column(name).to_pylist(), texts_of(batch.column(name))
         if texts is not None:
             column = [None if code is None else texts[code] for code in column]
         cells.append(column)
-    cells += [made.column(name).to_pylist() for name in aggregates]
+    cells += [groups.column(name).to_pylist() for name in aggregates]
     yield from zip(*cells, strict=True)
 
 

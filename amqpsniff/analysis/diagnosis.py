@@ -245,5 +245,5 @@ class Diagnoser:
 
 def _codes(codes: str | Iterable[str]) -> frozenset[str]:
     """Codes of the catalogue, in one text with commas between or one by one."""
-    listed = codes.split(",") if isinstance(codes, str) else several("finding", codes, str)
-    return frozenset(kind_of(code.strip().lower()).code for code in listed)
+    names = codes.split(",") if isinstance(codes, str) else several("finding", codes, str)
+    return frozenset(kind_of(code.strip().lower()).code for code in names)

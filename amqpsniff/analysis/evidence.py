@@ -187,8 +187,8 @@ def _bounded(value: Any) -> Any:
         return f"{value[:MAX_CHARACTERS]}… ({len(value)} characters)"
     if isinstance(value, dict):
         items = list(value.items())
-        made = {_bounded(name): _bounded(item) for name, item in items[:MAX_ITEMS]}
-        return made | ({"…": len(items) - MAX_ITEMS} if len(items) > MAX_ITEMS else {})
+        entries = {_bounded(name): _bounded(item) for name, item in items[:MAX_ITEMS]}
+        return entries | ({"…": len(items) - MAX_ITEMS} if len(items) > MAX_ITEMS else {})
     if isinstance(value, list):
         rest = [f"… ({len(value)} items)"] if len(value) > MAX_ITEMS else []
         return [*map(_bounded, value[:MAX_ITEMS]), *rest]

@@ -141,14 +141,14 @@ def _importance_of(code: str) -> tuple[int, int, bool, int]:
 
 def cases(findings: Iterable[Finding]) -> list[Case]:
     """The cases that stand for themselves, the one with the worst in it first."""
-    listed = _in_time(findings)
-    paths = _Causes(listed).paths
+    ordered = _in_time(findings)
+    paths = _Causes(ordered).paths
     by_path: dict[tuple[str, ...], Case] = {}
     roots: list[Case] = []
     for path in sorted(dict.fromkeys(paths), key=len):
         case = by_path[path] = Case(path[-1])
         (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
-    for finding, path in zip(listed, paths, strict=True):
+    for finding, path in zip(ordered, paths, strict=True):
         by_path[path].findings.append(finding)
     for case in by_path.values():
         case.consequences.sort(key=_importance)
@@ -206,8 +206,10 @@ class _Causes:
             return None
         for key in _keys_of_cause(finding):
             cause = self._named.get(key)
-            named = cause is not None and cause.packet_number == finding.cause_packet_number
-            if cause is not None and (named or (cause.ts_ns or 0) <= (finding.ts_ns or 0)):
+            is_named_cause = (
+                cause is not None and cause.packet_number == finding.cause_packet_number
+            )
+            if cause is not None and (is_named_cause or (cause.ts_ns or 0) <= (finding.ts_ns or 0)):
                 return cause
         return None
 

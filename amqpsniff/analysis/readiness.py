@@ -348,7 +348,7 @@ def review(batches: Iterable[tuple[str, Any]], target: str) -> Readiness:
 
     Raises UsageError for an unknown version.
     """
-    made = Review(target_version(target))
+    collected = Review(target_version(target))
     for table, batch in batches:
-        made.add(table, batch)
-    return made.result()
+        collected.add(table, batch)
+    return collected.result()

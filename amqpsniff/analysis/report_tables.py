@@ -409,8 +409,8 @@ def operations(batches: Iterable[Any]) -> pa.Table:
     every = schema_of("messages", everything=True)
     schema = pa.schema([field for field in every if field.name in OPERATION_COLUMNS])
     read = (batch.select(schema.names) for batch in batches)
-    given = {"messages": (schema, lambda _: read)}
-    return answer(find(OPERATIONS).statement(1, {"messages": "messages"}), given, DUCKDB_SETUP)
+    tables = {"messages": (schema, lambda _: read)}
+    return answer(find(OPERATIONS).statement(1, {"messages": "messages"}), tables, DUCKDB_SETUP)
 
 
 def bucket_for(first_ns: int | None, last_ns: int | None) -> int:

@@ -361,8 +361,8 @@ class Finder:
         self._of_channel: dict[str, RowFilter] = {}
         self._of_message: dict[str, RowFilter] = {}
         if any(names & {*OF_CONNECTIONS} for names in missing.values()):
-            given = {name: getattr(selection, name) for name in OF_CONNECTIONS}
-            part = Selection(connection=selection.connection, **given)
+            filters = {name: getattr(selection, name) for name in OF_CONNECTIONS}
+            part = Selection(connection=selection.connection, **filters)
             self._of_connection = {
                 "connections": RowFilter(part, "connections", started, alone=True)
             }
@@ -534,12 +534,12 @@ class RowFilter:
             selection.check_read_once([table], "the capture")
         self._found = Found() if alone or not missing else selection.found or Found()
         self._positions = MessagePositions()
-        given = {name: selection.condition(name, table) for name in selection.names()}
-        traffic = [text for name, text in given.items() if name not in OF_CONNECTIONS]
+        conditions = {name: selection.condition(name, table) for name in selection.names()}
+        traffic = [text for name, text in conditions.items() if name not in OF_CONNECTIONS]
         self._named = self._where = None
         if None not in traffic or table != "frames":  # else it is their message that shows it
             self._named = _conjunction(table, traffic)
-        self._connected = _conjunction(table, [given.get(name) for name in OF_CONNECTIONS])
+        self._connected = _conjunction(table, [conditions.get(name) for name in OF_CONNECTIONS])
         if selection.where is not None:
             self._where = _expression(table, selection.where, "where")
 
@@ -636,9 +636,9 @@ def no_match(part: Selection, number: int) -> UsageError:
     if part.connection is not None:
         return no_connection(part.connection, number)
     names = part.names()
-    given = " ".join(f"`{name}` {shown(getattr(part, name))}" for name in names)
-    listed = "`amqpsniff connections` lists them"
-    return UsageError(f"nothing of {given} among {number} connections; {listed}", *names)
+    filters = " ".join(f"`{name}` {shown(getattr(part, name))}" for name in names)
+    hint = "`amqpsniff connections` lists them"
+    return UsageError(f"nothing of {filters} among {number} connections; {hint}", *names)
 
 
 def no_connection(name: str, number: int) -> UsageError:
@@ -744,8 +744,8 @@ def _expression(table: str, where: str, parameter: str | None = None) -> Filter:
 
 def _conjunction(table: str, conditions: Iterable[str | None]) -> Filter | None:
     """The expression that all conditions hold; None for those that rows do not show."""
-    given = [f"({text})" for text in conditions if text is not None]
-    return _expression(table, " AND ".join(given)) if given else None
+    texts = [f"({text})" for text in conditions if text is not None]
+    return _expression(table, " AND ".join(texts)) if texts else None
 
 
 def _filtered(expression: Filter, batch: Any, parameter: str | None = None) -> Any:

@@ -263,10 +263,10 @@ def _outcomes(
         for name, (number, spread) in outcomes.items()
     ]
     settled = sum(row["count"] for row in rows)
-    every = sum(message["count"] for message in messages if message["method"] not in RETURNS)
-    if (rows or bounded) and every > settled:
+    total = sum(message["count"] for message in messages if message["method"] not in RETURNS)
+    if (rows or bounded) and total > settled:
         none = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns", "max_ns"))
-        rows.append({"outcome": None, "count": every - settled, **none})
+        rows.append({"outcome": None, "count": total - settled, **none})
     return rows
 
 
@@ -326,9 +326,9 @@ def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
         if whole:  # those that were open before the capture too
             channels = row["channels"]
     connection_id, client, server = peer.name()
-    named = {"connection_id": connection_id, "client": client, "server": server}
+    ends = {"connection_id": connection_id, "client": client, "server": server}
     return {
-        **named,
+        **ends,
         **{name: row.get(name) for name in CONNECTION},
         "channels": channels,
         "frames": frames,

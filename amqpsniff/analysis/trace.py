@@ -89,8 +89,11 @@ class WantedMessages:
 
     def __post_init__(self) -> None:
         check_types(self)
-        given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
-        if not self.part.names() and given == (None,) * len(given):
+        conditions = (
+            *(getattr(self, name) for name in (*VALUES, "header", "key")),
+            self.part.where,
+        )
+        if not self.part.names() and conditions == (None,) * len(conditions):
             offered = ("message_id", *VALUES, "header", "key", "routing_key")
             names = ", ".join(f"`{name}`" for name in offered)
             raise UsageError(f"which message? give {names} or another filter", *offered)

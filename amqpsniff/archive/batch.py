@@ -175,9 +175,9 @@ class Batch:
         self._seed = 0
         self._linked = Linked("")
         self._listed: Sequence[Listed] = ()
-        self._looked: tuple[list[Surveyed], list[Listed]] | None = None
+        self._surveys: tuple[list[Surveyed], list[Listed]] | None = None
         self._specs: list[TaskSpec] | None = None
-        self._noted: dict[str, TaskResult] = {}
+        self._earlier_results: dict[str, TaskResult] = {}
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -224,18 +224,18 @@ class Batch:
         """Survey captures in this process, for a limited time, and plan if none is left: this work
         needs no workers.
         """
-        if self._looked is None:
-            self._looked = known_surveys(self.folder, self._listed or self.find())
-        files, missing = self._looked
+        if self._surveys is None:
+            self._surveys = known_surveys(self.folder, self._listed or self.find())
+        files, missing = self._surveys
         surveyed, missing = survey_here(missing, self.folder, seconds)
-        self._looked = [*files, *surveyed], missing
+        self._surveys = [*files, *surveyed], missing
         if not missing and self._specs is None:
             self._make_plan()
 
     def is_done(self) -> bool:
         """True if earlier runs did all the work: nothing is left to decode."""
         self.look(0)
-        return self._specs is not None and len(self._noted) == len(self._specs)
+        return self._specs is not None and len(self._earlier_results) == len(self._specs)
 
     def run(
         self,
@@ -254,8 +254,8 @@ class Batch:
     def _run(self, runner: Runner, notice: Callable[[RunProgress], None], cores: int) -> Summary:
         self._survey(runner, notice)
         specs = self._specs if self._specs is not None else self._make_plan()
-        before = self._noted
-        self._listed, self._looked, self._specs, self._noted = (), None, None, {}
+        before = self._earlier_results
+        self._listed, self._surveys, self._specs, self._earlier_results = (), None, None, {}
         why = self.plan.why
         if is_outdated(self.folder):
             why += "; another version of this program made the tables there, so they are made anew"
@@ -284,13 +284,13 @@ class Batch:
             return self._commit(len(before))
 
     def _make_plan(self) -> list[TaskSpec]:
-        files, _ = self._looked or ([], [])
+        files, _ = self._surveys or ([], [])
         with gc_paused():
             self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
             for file in files:
                 file.forget_conversations()
             self._specs = self._orders()
-            self._noted = self._notes(self._specs)
+            self._earlier_results = self._read_earlier_results(self._specs)
         return self._specs
 
     def _orders(self) -> list[TaskSpec]:
@@ -354,16 +354,16 @@ class Batch:
 
     def _survey(self, runner: Runner, notice: Callable[[RunProgress], None]) -> None:
         """Survey the remaining files."""
-        if self._looked is None:
+        if self._surveys is None:
             notice(RunProgress("files"))
             self.look()
-        files, missing = self._looked or ([], [])
+        files, missing = self._surveys or ([], [])
         total = len(files) + len(missing)
         notice(RunProgress("files", len(files), total))
         if missing:
             specs = survey_orders(missing, self.folder)
             found = runner(survey_all, specs, lambda: None)
-            self._looked = [*files, *chain.from_iterable(found)], []
+            self._surveys = [*files, *chain.from_iterable(found)], []
             notice(RunProgress("files", total, total))
 
     def _link(self, runner: Runner) -> None:
@@ -392,8 +392,8 @@ class Batch:
         names = result.files.get("messages", [])
         return Joining(self.folder, result.key, digest, names, complete=not result.lost)
 
-    def _notes(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
-        """Notes of tasks of the plan that were done before, by their keys without TLS."""
+    def _read_earlier_results(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
+        """Results of tasks of the plan that were done before, by their keys without TLS."""
         keys = {spec.base: spec.key for spec in specs}
         results: dict[str, TaskResult] = {}
         existing = sound(self.folder)

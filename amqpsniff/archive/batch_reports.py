@@ -37,8 +37,8 @@ def files_of(manifest: Manifest, table: str, columns: Iterable[str] = ()) -> lis
             f"the table `{table}` is not in this archive, which has {', '.join(tables)}; "
             "run `batch` with it among --tables"
         )
-    given = manifest.get("options", ())
-    links, frameworks = "--links" in given, "--frameworks" in given
+    options = manifest.get("options", ())
+    links, frameworks = "--links" in options, "--frameworks" in options
     names = batch_schema(table, links=links, frameworks=frameworks).names if table in TABLES else ()
     lacking = [column for column in columns if table in TABLES and column not in names]
     if lacking:
@@ -104,9 +104,9 @@ class FirstRows:
         """The rows to show, as a table of text."""
         lines = [self.table.column_names, *self._cells()]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
                 for line in lines]  # fmt: skip
-        return "\n".join([self.report.title, *(line.rstrip() for line in made)])
+        return "\n".join([self.report.title, *(line.rstrip() for line in padded)])
 
     def _cells(self) -> list[list[str]]:
         rows = self.table.slice(0, self.shown).to_pylist()

@@ -128,9 +128,9 @@ class Objects(contextlib.ExitStack):
 
         With `to_end` each was read to its end, and later runs can use the pieces."""
         keys = self._deal.keys
-        made = {path: opened.finish() for path, opened in self._open.items()}
+        pieces_by_path = {path: opened.finish() for path, opened in self._open.items()}
         self.close()
-        for path, pieces in made.items():
+        for path, pieces in pieces_by_path.items():
             self.dealt[path] = array("q", chain.from_iterable(pieces))
             by_key: dict[str, list[Any]] = {
                 keys[bucket]: [] for bucket in self._deal.of(path).values()

@@ -119,8 +119,8 @@ def link_all(
 
 def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
     """Number of rows of each task."""
-    counted = tasks.value_counts().to_pylist()
-    return {row["values"]: row["counts"] for row in counted}
+    counts = tasks.value_counts().to_pylist()
+    return {row["values"]: row["counts"] for row in counts}
 
 
 def _by_task(linker: DistributedLinker) -> dict[int, pa.Table]:

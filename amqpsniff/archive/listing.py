@@ -39,16 +39,16 @@ def list_captures(
     Raises CaptureError for a name without a file, for a pattern that matches nothing, and without
     any files; UsageError for the name of a folder that a batch has written.
     """
-    given = [os.fspath(name) for name in inputs]
+    names = [os.fspath(name) for name in inputs]
     found: dict[str, Listed] = {}
     identities: set[object] = set()
-    for name in given:
+    for name in names:
         for identity, file in _remote(name, options) if is_remote(name) else _local(name):
             if identity not in identities:
                 identities.add(identity)
                 found[file.path] = file
     if not found:
-        raise CaptureError(f"{', '.join(given) or 'no input'}: no file found")
+        raise CaptureError(f"{', '.join(names) or 'no input'}: no file found")
     return [found[path] for path in sorted(found)]
 
 
@@ -158,15 +158,17 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object,
     else:
         found = system.get_file_info(fs.FileSelector(path, recursive=True))
     count = 0
-    written = _written(entry.path for entry in found if entry.type == fs.FileType.File)
-    if path.rstrip("/") in written and head == name:
+    written_folders = _written(entry.path for entry in found if entry.type == fs.FileType.File)
+    if path.rstrip("/") in written_folders and head == name:
         raise _no_captures(name)
     for entry in found:
         full_name = prefix + entry.path
         below = entry.path[len(path) :]
         if entry.type != fs.FileType.File or _is_below_hidden(below, name[len(head) :]):
             continue
-        if written and any(str(folder) in written for folder in PurePosixPath(entry.path).parents):
+        if written_folders and any(
+            str(folder) in written_folders for folder in PurePosixPath(entry.path).parents
+        ):
             continue
         if head == name or fnmatch(full_name, name):
             count += 1

@@ -96,7 +96,7 @@ class FolderLock:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._taken = False
-        self._dead: list[str] = []
+        self._stale_files: list[str] = []
 
     def is_taken(self) -> bool:
         """True if another run has the lock or requests it."""
@@ -119,7 +119,7 @@ class FolderLock:
             with contextlib.suppress(OSError):
                 self._folder.delete(self.name)
             raise
-        for name in self._dead:
+        for name in self._stale_files:
             self._folder.delete(name)
         self._taken = True
         self._ended.clear()
@@ -163,7 +163,7 @@ class FolderLock:
         changed = {name: file.mtime_ns for name, file in self._folder.files(self._place).items()}
         now = changed.pop(self.name, None)  # as the file system's clock says, if it says so
         found = []
-        self._dead = []
+        self._stale_files = []
         for name, changed_ns in changed.items():
             octets = None if is_part(name) else self._folder.read(name)
             if octets is None:
@@ -181,7 +181,7 @@ class FolderLock:
             if lives:
                 found.append((asks, name, owner))
             else:
-                self._dead.append(name)
+                self._stale_files.append(name)
         return found
 
     def _refusal(self, owner: LockOwner | None) -> str:

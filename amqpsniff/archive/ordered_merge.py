@@ -178,9 +178,9 @@ class _Lane:
         count = self.held.num_rows
         if limit is not None:
             count = pc.sum(pc.less(self.held["ts_ns"], limit)).as_py() or 0
-        taken = self.held.slice(0, count)
+        rows = self.held.slice(0, count)
         self.held = self.held.slice(count)
-        return taken
+        return rows
 
 
 def in_order(
@@ -201,12 +201,12 @@ def in_order(
         limit = min((lane.last_ns for lane in lanes if lane.has_more), default=None)
         opening = bool(waiting) and (limit is None or waiting[0][1].first_ns <= limit)
         limit = waiting[0][1].first_ns if opening else limit
-        taken = [rows for rows in (lane.take(limit) for lane in lanes) if rows.num_rows]
-        if len(taken) > 1:
+        tables = [rows for rows in (lane.take(limit) for lane in lanes) if rows.num_rows]
+        if len(tables) > 1:
             by = [(name, "ascending") for name in ORDER]
-            yield pa.concat_tables(taken).sort_by(by)
+            yield pa.concat_tables(tables).sort_by(by)
         else:
-            yield from taken
+            yield from tables
         if opening:
             lanes.append(_Lane(*waiting.popleft(), open_file, ranks, names))
         lanes = [lane for lane in lanes if lane.fill(None if opening else limit)]

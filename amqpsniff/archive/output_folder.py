@@ -63,12 +63,12 @@ def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
         lock.acquire()
         with contextlib.suppress(ValueError):
             return int(folder.read(SEED) or b"", 16)
-        made = int.from_bytes(os.urandom(8), "big")
-        folder.write(SEED, b"%016x" % made)
+        seed = int.from_bytes(os.urandom(8), "big")
+        folder.write(SEED, b"%016x" % seed)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise OutputError(f"{base}: tables cannot be written there: {why}") from None
-    return made
+    return seed
 
 
 def _require_own(folder: Folder, base: str, inputs: Iterable[str]) -> None:

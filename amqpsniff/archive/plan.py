@@ -186,13 +186,13 @@ def make_plan(
     deals: bool = False,
 ) -> Plan:
     """A plan for these files, in whatever order they are listed; it `deals` where that is less."""
-    listed = sorted(files, key=lambda file: file.path)
-    readable = [file for file in listed if file.error is None and file.packets]
+    ordered = sorted(files, key=lambda file: file.path)
+    readable = [file for file in ordered if file.error is None and file.packets]
     times = _in_time(readable)
     planning = _Planning([readable[at] for _, at in times], [time for time, _ in times], task_bytes)
     plan = planning.dealt() if deals and planning.deals else planning.straight(max_reads)
     plan.tasks.sort(key=lambda task: -task.octets - task.read_bytes // PASSED)
-    plan.files = listed
+    plan.files = ordered
     return plan
 
 
@@ -321,14 +321,14 @@ class _Planning:
             group = family.first // width
             groups[group] = groups[group].with_next(family) if group in groups else family
         families: list[_Family] = []
-        held = 0
+        group_bytes = 0
         for family in groups.values():
-            held += family.octets
-            if families and held <= self.task_bytes // LIGHT:
+            group_bytes += family.octets
+            if families and group_bytes <= self.task_bytes // LIGHT:
                 families[-1] = families[-1].with_next(family)
             else:
                 families.append(family)
-                held = family.octets
+                group_bytes = family.octets
         return families
 
     def _bounded(self, max_reads: int) -> list[_Family]:
@@ -452,9 +452,9 @@ class _Spans:
         by first pack.
         """
         facts = [("last", "max"), ("bytes", "sum"), ("mark", "count")]
-        made = self.crossing.group_by("first").aggregate(facts)
+        conversations = self.crossing.group_by("first").aggregate(facts)
         names = ("first", *("_".join(fact) for fact in facts))
-        columns = [made[name].to_pylist() for name in names]
+        columns = [conversations[name].to_pylist() for name in names]
         return sorted(zip(*columns, strict=True))
 
     def staying_in(self, pack: int) -> list[tuple[int, int]]:
@@ -506,8 +506,8 @@ class _Spans:
             for number in pc.unique(self.crossing["part"].take(places)).to_pylist():
                 members[number].append(at)
         facts = [("mark", "list"), ("bytes", "sum")]
-        made = self.crossing.sort_by("mark").group_by("part", use_threads=False).aggregate(facts)
-        columns = made.sort_by("part").select(["part", "mark_list", "bytes_sum"]).columns
+        parts = self.crossing.sort_by("mark").group_by("part", use_threads=False).aggregate(facts)
+        columns = parts.sort_by("part").select(["part", "mark_list", "bytes_sum"]).columns
         for number, own, size in zip(*columns, strict=True):
             yield numbers(own.values), members[number.as_py()], size.as_py()
 
@@ -558,13 +558,13 @@ def _even_shares(
     the packets that this part has to skip.
     """
     shares: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
-    held = [0] * parts
+    loads = [0] * parts
     for mark, octets in sorted(marks, key=lambda pair: (-pair[1], pair[0])):
-        smallest = held.index(min(held))
+        smallest = loads.index(min(loads))
         shares[smallest].append((mark, octets))
-        held[smallest] += octets
-    order = sorted(range(parts), key=lambda part: -held[part])
-    heavy = [part for part in order if held[part] * PASSED > read_bytes] or order[:1]
+        loads[smallest] += octets
+    order = sorted(range(parts), key=lambda part: -loads[part])
+    heavy = [part for part in order if loads[part] * PASSED > read_bytes] or order[:1]
     for part in order[len(heavy) :]:
         shares[heavy[-1]] += shares[part]
     return [shares[part] for part in heavy]

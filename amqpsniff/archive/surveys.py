@@ -139,13 +139,13 @@ class SurveyOrder:
 def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
     """Orders for all of these files."""
     groups: list[list[Listed]] = []
-    held = SURVEY_BYTES
+    group_bytes = SURVEY_BYTES
     for file in listed:
-        if held >= SURVEY_BYTES:
+        if group_bytes >= SURVEY_BYTES:
             groups.append([])
-            held = 0
+            group_bytes = 0
         groups[-1].append(file)
-        held += file.size or 0
+        group_bytes += file.size or 0
     return [SurveyOrder(group, folder, Opener(folder.options)) for group in groups]
 
 
@@ -213,9 +213,9 @@ def survey_files(
             if surveyed.error is None and file.modified_ns is not None and not is_remote(file.path):
                 _remembered[key] = surveyed
         found.append(replace(surveyed))
-    held = sum(len(remembered.marks) + MIN_SIZE for remembered in _remembered.values())
-    while held > MAX_REMEMBERED:  # older ones make room
-        held -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
+    total_bytes = sum(len(remembered.marks) + MIN_SIZE for remembered in _remembered.values())
+    while total_bytes > MAX_REMEMBERED:  # older ones make room
+        total_bytes -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
     return found
 
 

@@ -284,9 +284,9 @@ class _Days:
             place = table, NO_DATE
         if place not in self._open and len(self._open) >= MAX_OPEN:
             self._finish(next(iter(self._open)))
-        made = self._open.pop(place, None) or self._begin(place, schema)
-        self._open[place] = made  # the last one that was used
-        return made[0]
+        opened = self._open.pop(place, None) or self._begin(place, schema)
+        self._open[place] = opened  # the last one that was used
+        return opened[0]
 
     def _begin(self, place: tuple[str, str], schema: Any) -> tuple[Any, Any, contextlib.ExitStack]:
         from amqpsniff.tables.export import ParquetRows, without_nulls

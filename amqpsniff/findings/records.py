@@ -105,10 +105,10 @@ class Records:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Records:
         """The opposite of `plain`."""
-        made = cls()
-        vars(made.attempts).update(plain["attempts"])
-        vars(made).update(plain | {"attempts": made.attempts})
-        return made
+        records = cls()
+        vars(records.attempts).update(plain["attempts"])
+        vars(records).update(plain | {"attempts": records.attempts})
+        return records
 
     def _join(self, key: tuple[Any, ...], entry: list[Any]) -> None:
         joined = self.once.get(key)

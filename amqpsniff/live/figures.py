@@ -79,7 +79,7 @@ class Figures:
         self.queues: list[Row] = []
         self.methods: dict[str, float] = {}
         self.ended = 0
-        self._gone: dict[str, tuple[Any, Any]] = {}
+        self._ended_connections: dict[str, tuple[Any, Any]] = {}
         self._names: dict[str, str] = {}
         self._ended_bytes = [0, 0]
         self._matches = matches
@@ -87,13 +87,13 @@ class Figures:
         self._peers: dict[str, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
         self._quiet_ns = 0
-        self._turned = time.monotonic()
+        self._rotated_at = time.monotonic()
         self._routes, self._queues = TopCounts(), TopCounts()
         self.lately = RecentLatencies()
-        self._late: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
-        began: tuple[float, dict[str, int]] = (self._turned, {})
+        self._recent_names: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
+        began: tuple[float, dict[str, int]] = (self._rotated_at, {})
         self._methods = deque([began], maxlen=WINDOW + 1)
-        self._samples = deque([(self._turned, *4 * [0])], maxlen=WINDOW + 1)
+        self._samples = deque([(self._rotated_at, *4 * [0])], maxlen=WINDOW + 1)
         self._rates: Row = dict.fromkeys(RATES, 0.0)
 
     @property
@@ -141,20 +141,20 @@ class Figures:
                 self._ended_bytes[at] += octets
         if session is None:
             return
-        self._gone[connection_id] = peer, session
+        self._ended_connections[connection_id] = peer, session
         ended.look()
         self._name(ended)
-        if len(self._gone) > MAX_ENDED:
-            gone = next(iter(self._gone))
-            del self._gone[gone]
+        if len(self._ended_connections) > MAX_ENDED:
+            gone = next(iter(self._ended_connections))
+            del self._ended_connections[gone]
             self._names.pop(gone, None)
 
     def tick(self, quiet_ns: int = 0) -> None:
         """Compute the current figures; no packet came for this time."""
         now = time.monotonic()
         self._quiet_ns = quiet_ns
-        if now - self._turned >= TURN_SECONDS:
-            self._turned = now
+        if now - self._rotated_at >= TURN_SECONDS:
+            self._rotated_at = now
             for session in self._sessions():
                 turn(session)
             self.lately.rotate()
@@ -240,8 +240,8 @@ class Figures:
         """Deliveries not acknowledged and publishes not confirmed, over all open connections: those
         that are known, null when none is.
         """
-        listed = [channel for session in self._sessions() for channel in channels(session)]
-        return known_sum(map(unacked, listed)), known_sum(map(unconfirmed, listed))
+        all_channels = [channel for session in self._sessions() for channel in channels(session)]
+        return known_sum(map(unacked, all_channels)), known_sum(map(unconfirmed, all_channels))
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
@@ -261,7 +261,7 @@ class Figures:
             row["connection_name"] = open_peer.label()
             row["user"] = row["user"] or open_peer.hints.get("user")
             return row | {"owed": sentence(session, self._now_ns())}
-        peer, session = self._gone.get(connection_id, (None, None))
+        peer, session = self._ended_connections.get(connection_id, (None, None))
         return None if peer is None else connection_row(session)
 
     def counts_of(self, label: str) -> list[tuple[Any, list[int]]]:
@@ -287,12 +287,12 @@ class Figures:
 
     def _tick_names(self, now: float) -> None:
         routes, queues = self._gather()
-        self._late.append((now, routes, queues))
-        spent = max(1.0, now - self._late[0][0] + 1.0)
+        self._recent_names.append((now, routes, queues))
+        spent = max(1.0, now - self._recent_names[0][0] + 1.0)
         recent: dict[Any, list[int]] = {}
         exchanges: dict[Any, list[int]] = {}
         consumed: dict[Any, list[int]] = {}
-        for _, some_routes, some_queues in self._late:
+        for _, some_routes, some_queues in self._recent_names:
             for name, counts in some_routes.counts.items():
                 _add(recent, name, counts)
                 _add(exchanges, name[:2], counts)

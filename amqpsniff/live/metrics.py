@@ -52,9 +52,9 @@ class Collector:
 
         watch = self._watch
         yield Counter("amqpsniff_packets", "Packets taken.", value=watch.source.packets)
-        counted = watch.source.statistics()
-        if counted is not None:
-            dropped = counted.dropped_by_system or 0
+        statistics = watch.source.statistics()
+        if statistics is not None:
+            dropped = statistics.dropped_by_system or 0
             description = "Packets that the kernel dropped because this program was too slow."
             yield Counter("amqpsniff_packets_dropped", description, value=dropped)
         totals = watch.pipeline.totals
@@ -91,14 +91,14 @@ class Collector:
         from prometheus_client.core import CounterMetricFamily as Counter
 
         for label in ("exchange", "queue"):
-            named, labels = _most_used(self._figures.counts_of(label)), ["vhost", label]
+            rows, labels = _most_used(self._figures.counts_of(label)), ["vhost", label]
             for way, place in _WAYS:
                 if label == "queue" and way == "published":
                     continue
                 prefix = f"amqpsniff_{label}_{way}"
                 messages = Counter(f"{prefix}_messages", f"Messages {way}.", labels=labels)
                 octets = Counter(f"{prefix}_bytes", f"Bytes of bodies {way}.", labels=labels)
-                for names, counts in named:
+                for names, counts in rows:
                     messages.add_metric(names, counts[place])
                     octets.add_metric(names, counts[place + 1])
                 yield from (messages, octets)

@@ -165,8 +165,8 @@ class Pictures:
         if not connections:
             return Verdict([])
         totals = replace(watch.pipeline.totals, connections=connections)
-        named = map(_introduced, figures.connections)
-        return diagnosis_of(watch.found, totals, watch.introductions, named, self._zone).verdict
+        clients = map(_introduced, figures.connections)
+        return diagnosis_of(watch.found, totals, watch.introductions, clients, self._zone).verdict
 
 
 def _introduced(row: Row) -> Row:

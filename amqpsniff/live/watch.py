@@ -178,16 +178,16 @@ class Watch:
         ]
         self._news = News()
         self._rows_at = self._settled_at = 0.0
-        self._late = QUIET_SECONDS if source.statistics() is not None else settle_seconds
+        self._quiet_seconds = QUIET_SECONDS if source.statistics() is not None else settle_seconds
         self._packet_ns = NO_TIME
         self._packet_at = 0.0
         self._until_ns = LATEST_NS
-        self._over = False
+        self._past_end = False
 
     @property
     def done(self) -> bool:
         """True if no further packets will be taken."""
-        return self.source.ended or self._packets_left == 0 or self._over
+        return self.source.ended or self._packets_left == 0 or self._past_end
 
     def end_in(self, seconds: float) -> None:
         """Take no packet that is captured later than `seconds` from now.
@@ -206,7 +206,7 @@ class Watch:
             if batch.ts_ns[batch.end - 1] > self._until_ns:
                 end = bisect_right(batch.ts_ns, self._until_ns, batch.begin, batch.end)
                 batch = batch.slice(batch.begin, end)
-                self._over = True
+                self._past_end = True
                 if not len(batch):
                     break
             count += len(batch)
@@ -215,7 +215,7 @@ class Watch:
             with self.lock:
                 self.pipeline.feed(batch, self.source.take_secrets())
             self._packet_ns = batch.ts_ns[batch.end - 1]
-            if self._over:
+            if self._past_end:
                 break
         if count:
             self._packet_at = time.monotonic()
@@ -231,12 +231,12 @@ class Watch:
 
         Packets of a pipe or a file may be late by an unknown time: rows wait for replies as long.
         """
-        if self._late is None or self._packet_ns == NO_TIME:
+        if self._quiet_seconds is None or self._packet_ns == NO_TIME:
             return 0
         seconds = time.monotonic() - self._packet_at
-        if seconds <= max(self._late, QUIET_SECONDS):
+        if seconds <= max(self._quiet_seconds, QUIET_SECONDS):
             return 0
-        return int((seconds - self._late) * 1e9)
+        return int((seconds - self._quiet_seconds) * 1e9)
 
     def rows(self) -> Batches:
         """Rows that can be given by now, as (table, batch)."""
@@ -347,10 +347,10 @@ def _count_deliveries(times: Histogram, batch: Any) -> None:
 def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
     """The latest findings of each severity, each once, as it was found last, if it still is."""
     by_key = {finding.key: finding for finding in (*found, *news)}
-    listed = [finding for finding in by_key.values() if finding.count]
+    current = [finding for finding in by_key.values() if finding.count]
     counts = Counter[str]()
     latest: list[Finding] = []
-    for finding in reversed(listed):
+    for finding in reversed(current):
         counts[finding.kind.severity] += 1
         if counts[finding.kind.severity] <= MAX_LATEST:
             latest.append(finding)

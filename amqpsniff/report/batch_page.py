@@ -34,17 +34,19 @@ def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
 
     Raises UsageError if a package is missing.
     """
-    made = Page("AMQP traffic", _summary(manifest))
+    document = Page("AMQP traffic", _summary(manifest))
     rows = {name: report_table.to_pylist() for name, report_table in tables.items()}
     if "findings" in rows:
-        made.section("verdict", "Verdict", *_verdict(manifest, rows))
+        document.section("verdict", "Verdict", *_verdict(manifest, rows))
     breaks = list(_uncaptured(manifest))
-    for name, listed in rows.items():
+    for name, report_rows in rows.items():
         report = find(name)
-        specs = [spec and broken(spec, breaks) for spec in charts_of(name, listed)]
-        charts = made.charts(specs) if listed else ""
-        made.section(name, report.title, charts, _table(report, listed), about=report.about)
-    return made.html()
+        specs = [spec and broken(spec, breaks) for spec in charts_of(name, report_rows)]
+        charts = document.charts(specs) if report_rows else ""
+        document.section(
+            name, report.title, charts, _table(report, report_rows), about=report.about
+        )
+    return document.html()
 
 
 def _verdict(manifest: Row, rows: Mapping[str, list[Row]]) -> Iterator[str]:

@@ -317,7 +317,7 @@ class CapturePage:
         if not picture and not self._summary["exchanges"]["rows"]:
             return
         label = "Picture of the topology"
-        drawn = (
+        figure = (
             f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
         )
         published = [_number("published"), _size("published_bytes", "bytes published")]
@@ -352,7 +352,7 @@ class CapturePage:
             "From publishers over exchanges and queues to consumers; dashed: bound, but nothing "
             "was seen to go there."
         )
-        self._page.section("topology", "Topology", drawn, beside(*tables), about=f"{about} {note}")
+        self._page.section("topology", "Topology", figure, beside(*tables), about=f"{about} {note}")
 
     def _conversation_section(self) -> None:
         if not self._conversations:
@@ -383,7 +383,7 @@ class CapturePage:
     def _methods(self) -> None:
         if not self.data.connections.number:
             return
-        used = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
+        method_rows = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
         errors = table(
             self._summary["errors"],
             [_number("count", "times"), _number("reply_code", "code"),
@@ -403,7 +403,7 @@ class CapturePage:
             "methods",
             "Methods and errors",
             errors,
-            beside(table(used, columns, "Methods"), clients),
+            beside(table(method_rows, columns, "Methods"), clients),
         )
 
     def _about(self) -> None:

@@ -357,11 +357,11 @@ def _color(field: str, order: Sequence[str]) -> Spec:
         return {}
     legend = {"orient": "bottom", "columns": 4, "labelLimit": 160}
     shown = {"field": field, "type": "nominal", "title": None, "legend": legend}
-    made: Spec = {"color": shown | {"scale": {"domain": order}}}
+    encoding: Spec = {"color": shown | {"scale": {"domain": order}}}
     if len(order) > COLOURS:
         shapes = [SHAPES[at // COLOURS % len(SHAPES)] for at in range(len(order))]
-        made["shape"] = shown | {"scale": {"domain": order, "range": shapes}}
-    return made
+        encoding["shape"] = shown | {"scale": {"domain": order, "range": shapes}}
+    return encoding
 
 
 def _decades(values: Sequence[float]) -> list[float]:

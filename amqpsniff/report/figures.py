@@ -99,31 +99,31 @@ class Figures:
             for name, text in (("client", "from clients"), ("server", "from the broker"))
             if rates[name].total
         }
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         if messages:
-            made.append(self._courses(messages, _titled("Messages", messages), "per second"))
+            specs.append(self._courses(messages, _titled("Messages", messages), "per second"))
         if sent:
             title = _titled("Bytes of AMQP", sent)
-            made.append(self._courses(sent, title, "bytes per second"))
-        return made
+            specs.append(self._courses(sent, title, "bytes per second"))
+        return specs
 
     def levels(self) -> list[Spec | None]:
         """Outstanding messages, and open connections."""
         levels = self._data.levels
         depth = {name: levels[name].levels(self._points) for name in ("unacked", "unconfirmed")}
         depth = {name: values for name, values in depth.items() if any(values)}
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         if depth:
             title = " and ".join(depth).capitalize()
-            made.append(self._courses(depth, title, "messages", levels=True))
+            specs.append(self._courses(depth, title, "messages", levels=True))
         open_ = levels["connections"].levels(self._points)
         if any(open_):
-            made.append(self._courses({"open": open_}, "Open connections", "", levels=True))
-        return made
+            specs.append(self._courses({"open": open_}, "Open connections", "", levels=True))
+        return specs
 
     def latencies(self) -> list[Spec | None]:
         """Quantiles of latencies over time."""
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._data.delays[name]
             if not delays.number:
@@ -133,16 +133,16 @@ class Figures:
                 kind: [_milliseconds(row[place]) for row in rows]
                 for place, kind in enumerate(QUANTILES)
             }
-            made.append(
+            specs.append(
                 charts.courses(
                     series, f"{title}: time taken", self._times, "ms", clock=self._clock, log=True
                 )
             )
-        return made
+        return specs
 
     def spreads(self) -> list[Spec | None]:
         """Distributions of latencies."""
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._data.delays[name]
             if not delays.number:
@@ -157,8 +157,8 @@ class Figures:
                 for kind, value in zip(QUANTILES, found, strict=True)
                 if value is not None
             }
-            made.append(charts.spread(places, f"{title}: how long they took", "ms", marks))
-        return made
+            specs.append(charts.spread(places, f"{title}: how long they took", "ms", marks))
+        return specs
 
     def lives(self, rows: Collection[Row]) -> Spec | None:
         """Connections as bars, in the order in which they began.

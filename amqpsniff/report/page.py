@@ -80,10 +80,10 @@ class Page:
 
         Those that are None have nothing to draw: where all are, a sentence stands for them.
         """
-        given = list(specs)
-        places = [self.chart(spec) for spec in given if spec is not None]
+        all_specs = list(specs)
+        places = [self.chart(spec) for spec in all_specs if spec is not None]
         if not places:
-            return f'<p class="none">{NOTHING}</p>' if given else ""
+            return f'<p class="none">{NOTHING}</p>' if all_specs else ""
         number = min(across, len(places))
         return f'<div class="charts across{number}">{"".join(places)}</div>'
 
@@ -162,13 +162,13 @@ def bundle() -> str:
     process = begin_bundle()
     if isinstance(process, Path):
         return process.read_text(encoding="utf-8")
-    made, complaint = process.communicate()
-    if process.returncode or not made:  # of one that was ended there may be a part
+    encoded, complaint = process.communicate()
+    if process.returncode or not encoded:  # of one that was ended there may be a part
         why = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         raise UsageError(
             f"the charts' library does not run: {why or f'it ended with {process.returncode}'}"
         )
-    script = made.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    script = encoded.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
     with suppress(OSError):  # a page can be made without the cache
         _keep_bundle(script)
     return script
@@ -195,9 +195,9 @@ def _keep_bundle(script: str) -> None:
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder, path.name)
-        made.write_text(script, encoding="utf-8")
-        made.replace(path)
+        file = Path(folder, path.name)
+        file.write_text(script, encoding="utf-8")
+        file.replace(path)
 
 
 def in_script(value: Any) -> str:

@@ -65,7 +65,7 @@ def _bars(rows: Rows, title: str, name: str, columns: str, unit: str) -> dict[st
 
 def latency(rows: Rows) -> Specs:
     """The 99th percentile over time by client, for confirms and for settlements."""
-    made = []
+    specs = []
     for kind, label in (("confirm", "Publish to confirm"), ("settle", "Delivery to settlement")):
         worst: dict[tuple[Any, Any], dict[str, Any]] = {}
         for row in rows:
@@ -75,8 +75,8 @@ def latency(rows: Rows) -> Specs:
         if worst:
             title = f"{label}: p99 by client"
             ordered = [worst[key] for key in sorted(worst, key=_known_first)]
-            made.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
-    return made
+            specs.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
+    return specs
 
 
 def _known_first(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
@@ -193,13 +193,13 @@ def quality(rows: Rows) -> Specs:
 
 def findings(rows: Rows) -> Specs:
     """Findings by code, for each severity."""
-    made = []
+    specs = []
     for severity in ("error", "warning", "info"):
         chosen = [row for row in rows if row["severity"] == severity]
         if chosen:
             title = f"{severity.capitalize()}s" if severity != "info" else "Info"
-            made.append(_bars(chosen, title, "code", "findings", "findings"))
-    return made
+            specs.append(_bars(chosen, title, "code", "findings", "findings"))
+    return specs
 
 
 MORE: dict[str, Callable[[Rows], Specs]] = {

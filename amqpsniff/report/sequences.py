@@ -83,9 +83,9 @@ def choose(data: ReportData, order: Iterable[Finding]) -> list[Row]:
 
     `order` are findings, the important first.
     """
-    named = [row for rows in data.named.values() for row in rows]
+    named_rows = [row for rows in data.named.values() for row in rows]
     if data.named:
-        return list({row["connection_id"]: row for row in named}.values())[:MAX_CONVERSATIONS]
+        return list({row["connection_id"]: row for row in named_rows}.values())[:MAX_CONVERSATIONS]
     rows_by_id = {row["connection_id"]: row for row in data.connections.rows}
     chosen: dict[str, Row] = {}
     codes: set[str] = set()
@@ -136,18 +136,18 @@ class Sequences:
         """Take the rows of a pipeline."""
         followed = [self._sequences.get(connection[0]) for connection in connections]
         for table, rows in (("frames", frames), ("messages", messages)):
-            dealt: dict[_Sequence, list[int]] = {
+            rows_of_sequences: dict[_Sequence, list[int]] = {
                 sequence: [] for sequence in followed if sequence is not None
             }
             for row, code in enumerate(numbers_of(rows, "connection_id")):
                 sequence = followed[code]
                 if sequence is not None:
-                    dealt[sequence].append(row)
+                    rows_of_sequences[sequence].append(row)
             make_plain = partial(
                 plain_rows, rows, names=self.columns[table], connections=connections,
                 captures=names[0], method_names=names[1],
             )  # fmt: skip
-            for sequence, own_rows in dealt.items():
+            for sequence, own_rows in rows_of_sequences.items():
                 if own_rows:
                     sequence.take(table, rows, own_rows, make_plain)
 

@@ -246,12 +246,12 @@ class Grid:
             if joined.isascii() and max(map(len, texts)) <= room:
                 pad = str.rjust if ">" in self._marks[at] else str.ljust
                 return list(map(pad, texts, repeat(room)))
-        made = {}
+        by_cell = {}
         for cell in different:
             coloured = paint.colour and (self._styles[at] or not isinstance(cell, str))
             words = self._words(cell, at) if coloured else None
-            made[cell] = self._cell(_plain(cell), words, at, room, paint)
-        return [made[cell] for cell in column]
+            by_cell[cell] = self._cell(_plain(cell), words, at, room, paint)
+        return [by_cell[cell] for cell in column]
 
     def _layout(self, width: int) -> tuple[list[int], list[int], int | None]:
         """The width of each column, which are shown, and the one that stands below its row."""
