@@ -24,7 +24,7 @@ class Rereadable(ABC, Generic[Item]):
     only once (standard input) raises UsageError when it is read again.
     """
 
-    _own: Iterator[Item] | None = None
+    _iterator: Iterator[Item] | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Item]:
