@@ -78,7 +78,7 @@ class Options:
         limits: Limits | None = None,
         **others: Any,
     ) -> Options:
-        """The options that a call was given by the names of `Decoding`, or by those of fields."""
+        """The options from arguments with the names of `Decoding` or of fields."""
         return cls(
             ports=frozenset(several("ports", ports, int)),
             tls_keys=several("file", tls_key, str, os.PathLike),

@@ -130,7 +130,7 @@ class Passes:
         `columns` names the columns that are wanted, by table; else as `Capture.batches`. A `census`
         counts on the way, and `outcomes` and `replies` are there afterwards. With
         a `share` only its conversations are followed. `options` are those of this pass; None for
-        those of the capture. `on_connection_end` is called with each connection that is over,
+        those of the capture. `on_connection_end` is called with each connection that ended,
         `on_stream` with the bytes that are decoded, `on_silence` with each silence, and `doubled`
         connections are counted, see `amqpsniff.plan.Plan`.
         """
@@ -302,7 +302,7 @@ class Passes:
         return tracer
 
     def profile(self) -> CaptureProfile:
-        """All that `diff` needs of this capture, from one pass."""
+        """The profile of this capture for `diff`, from one pass."""
         from amqpsniff.compare.profile import COLUMNS, TABLES, CaptureProfile
         from amqpsniff.session.census import Census
 
@@ -364,7 +364,7 @@ class Passes:
     def summary(
         self, census: Census, part: Selection, top: int, findings: Sequence[Finding] | None = None
     ) -> Summary:
-        """The summary of the pass that is over.
+        """The summary of the last pass.
 
         `findings` replace those of the pass.
         """

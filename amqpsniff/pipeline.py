@@ -162,7 +162,7 @@ class Pipeline:
 
     @property
     def ready(self) -> bool:
-        """True if a batch of rows is there that nothing will change, or that cannot wait longer."""
+        """True if there is a batch of rows that are final or cannot wait longer."""
         if not self._held:
             return False
         return self._finished or self._held.full or self._held.settled
@@ -237,7 +237,7 @@ class Pipeline:
         return events
 
     def take(self) -> Batch:
-        """The oldest rows that are there, settled or not; see `amqpsniff.tables.batches`."""
+        """The oldest rows, settled or not; see `amqpsniff.tables.batches`."""
         if not self._held:
             self._hold()
         early = self._held.full and not self._finished
@@ -249,7 +249,7 @@ class Pipeline:
         return (frames.give(), messages.give(), *taken[2:])
 
     def take_open(self) -> Iterator[Batch]:
-        """Every batch of rows that is there; their rows change further as replies come.
+        """Every batch of rows; their rows still change as replies come.
 
         Columns that change are `amqpsniff.tables.batches.SETTLED`; rows that may are `waiting`.
         """
@@ -264,7 +264,7 @@ class Pipeline:
             yield self.take()
 
     def rest(self) -> Iterator[Batch]:
-        """Every batch of rows that is there; at least one."""
+        """Every batch of rows; at least one."""
         yield self.take()
         while self._held or self.decoder.rows:
             yield self.take()

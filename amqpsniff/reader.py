@@ -192,7 +192,7 @@ class Capture:
         names the columns that are wanted, which come in the table's order; None for all. `limit` is
         the number of rows, and the other arguments choose them: see
         `amqpsniff.analysis.selection.Selection`. The iterator is one pass: call `batches` again for
-        another. Raises UsageError for a table or a column that is not there.
+        another. Raises UsageError for an unknown table or column.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -222,7 +222,7 @@ class Capture:
 
     @staticmethod
     def _selection(part: Filters, limit: int | None = None) -> Selection:
-        """The selection that arguments name; raises UsageError for one that is not there."""
+        """The selection that arguments name; raises UsageError for an unknown one."""
         from amqpsniff.analysis.selection import selection
 
         return selection(part, limit)
@@ -332,8 +332,8 @@ class Capture:
         """A table as a `pyarrow.dataset.Dataset`; DuckDB queries it by the variable's name.
 
         Every query reads the input once and makes only the columns that it asks for. The other
-        arguments choose rows: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a
-        table that is not there.
+        arguments choose rows: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for
+        an unknown table.
 
         >>> import amqpsniff, duckdb
         >>> messages = amqpsniff.open("samples/pika_mix.pcap").dataset("messages")
@@ -372,7 +372,7 @@ class Capture:
         """The rows of a report (`amqpsniff.analysis.report_tables.REPORTS`) as a `pyarrow.Table`.
 
         The input is read once. `bucket_seconds` is the length of a time bucket; 0 to choose one.
-        Raises UsageError for a report that is not there.
+        Raises UsageError for an unknown report.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -633,7 +633,7 @@ class Capture:
         `only` and `ignore` are codes of findings, with commas between or one by one; `severity`
         leaves out milder ones. The other arguments choose rows of the table `findings`, see
         `amqpsniff.analysis.selection.Selection`. Raises UsageError for an unknown code or severity,
-        and for a connection that is not there.
+        and for an unknown connection.
 
         >>> import amqpsniff
         >>> diagnosis = amqpsniff.open("samples/pika_mix.pcap").diagnose()
@@ -754,7 +754,7 @@ class Capture:
         for each finding that matters. With `by` the page has the rows of `operations`; `body_limit`
         bytes of each body stand in conversations. `only`, `ignore` and `severity` choose
         findings as in `diagnose`. The other arguments choose a part of the traffic, as in
-        `summary`. Raises UsageError for a connection that is not there, and if the package with the
+        `summary`. Raises UsageError for an unknown connection, and if the package with the
         charts' library is missing (the extra `report`).
         """
         connections = several("connection", connection, str)

@@ -265,7 +265,7 @@ _PER_SECOND: tuple[Column, ...] = (
 
 
 def _changed_facts(row: Row) -> str:
-    """Changed facts; of a new or gone row all of them."""
+    """Changed facts; all facts of a row that is new or gone."""
     parts = []
     for name, (old, new) in row["fields"].items():
         label = name.replace("_", " ")

@@ -34,7 +34,7 @@ _USUAL = (signal.default_int_handler, signal.SIG_DFL)
 """Handlers that Python sets itself; any other, such as that of nohup, stays."""
 
 AGAIN_SECONDS = 0.05
-"""How long after it was dropped a signal comes again: where something can be raised, mostly."""
+"""Time after which a dropped signal is sent again: where something can be raised, mostly."""
 
 _signals: list[int] = []
 

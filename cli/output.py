@@ -31,7 +31,7 @@ UNCUT = 100_000
 
 
 LINES_AT_ONCE = 1_024
-"""Lines that are put together before they are written."""
+"""Lines that are written at once."""
 
 
 def write_json(value: Any) -> None:
@@ -127,7 +127,7 @@ class Paged:
         self.encoding = str(getattr(file, "encoding", "utf-8"))
 
     def write(self, text: str) -> int:
-        """Write to the pager if there is one by now."""
+        """Write to the pager if there is one."""
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.write(text)

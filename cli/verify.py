@@ -152,7 +152,7 @@ def _value(value: Any) -> str:
 
 
 def verdict(counts: Counter[str], known: Counter[str], version: str) -> str:
-    """How many frames were compared, and how they differ."""
+    """The number of compared frames, and that of their differences."""
     explained = ", ".join(f"{name} {count(number)}" for name, number in known.most_common())
     return (
         f"{plural(counts['ours'], 'frame')} here, {count(counts['theirs'])} with tshark {version}: "

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 START_SECONDS = 1.5
-"""Shortest start of Spark; files are surveyed meanwhile."""
+"""Shortest start of Spark; files are surveyed at the same time."""
 
 LOG = logging.getLogger("amqpsniff.batch")
 
@@ -148,7 +148,7 @@ def _batch(arguments: argparse.Namespace) -> Batch:
 
 
 def no_file_read(batch: Batch) -> str:
-    """Why no file could be read, in a line."""
+    """The reason why no file could be read, in a line."""
     lost = {finding.capture: finding.detail for result in batch.results for finding in result.lost}
     errors = [file.error or lost.get(file.path) for file in batch.plan.files]
     if any(file.path in lost for file in batch.plan.files):

@@ -42,8 +42,8 @@ def dataframe(
 
     A time bucket has `bucket_seconds`; 0 to choose by the time that there is. `storage` are options
     for fsspec, if it reads the folder. Rows of `topology` are made at once, the others when Spark
-    is asked for them. Raises UsageError for a report that is not there, and for a folder that no
-    batch has written.
+    is asked for them. Raises UsageError for an unknown report, and for a folder without tables of a
+    batch.
     """
     report, manifest = find(name), require_manifest(Folder(output, storage))
     check_report(name, manifest)

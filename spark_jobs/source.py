@@ -275,7 +275,7 @@ class FileReading:
                     yield batch
 
     def _read(self, file: Written) -> Iterator[pa.RecordBatch]:
-        """The rows of a file; columns that it has not are null."""
+        """The rows of a file; columns that it does not have are null."""
         import pyarrow as pa
         import pyarrow.dataset as ds
 

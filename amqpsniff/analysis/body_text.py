@@ -80,7 +80,7 @@ def body_text(message: Mapping[str, Any], limit: int | None = None) -> BodyText 
     """The body of a row of messages as text; None without one.
 
     Of a body that is text only the first `limit` bytes are read. `content_type`,
-    `content_encoding` and `headers` of the row are used where they are there.
+    `content_encoding` and `headers` of the row are used if it has them.
     """
     body = message.get("body")
     if body is None:

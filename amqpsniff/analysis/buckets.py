@@ -99,7 +99,7 @@ class Steps:
         return self._first < self._last
 
     def groups(self, limit: int) -> list[range]:
-        """Steps put together for a chart, in groups that differ by one step at most."""
+        """Groups of steps for a chart; their lengths differ by one step at most."""
         first, last = self.used
         number = min(limit, last - first)
         ends = [first + at * (last - first) // number for at in range(number + 1)] if number else []
@@ -133,7 +133,7 @@ class Counts:
         self._sums, _ = folded(self._sums, array("q"))
 
     def move(self, steps: int) -> None:
-        """The axis begins so many steps earlier."""
+        """The axis begins this number of steps earlier."""
         self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MAX_STEPS]
 
     def add(self, times: Any, amounts: Any = None) -> None:
@@ -175,7 +175,7 @@ class Levels:
         self._sums, self._peaks = folded(self._sums, self._peaks)
 
     def move(self, steps: int) -> None:
-        """The axis begins so many steps earlier."""
+        """The axis begins this number of steps earlier."""
         missing = array("q", bytes(8 * steps))
         self._sums = (missing + self._sums)[:MAX_STEPS]
         self._peaks = (missing + self._peaks)[:MAX_STEPS]
@@ -231,7 +231,7 @@ class Delays:
         return self._all.facts()[2] or 0
 
     def move(self, steps: int) -> None:
-        """The axis begins so many steps earlier."""
+        """The axis begins this number of steps earlier."""
         self._counts = {step + steps: counts for step, counts in self._counts.items()}
 
     def fold(self) -> None:

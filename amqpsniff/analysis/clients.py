@@ -39,7 +39,7 @@ class Introductions:
         self._handshakes: list[tuple[str, bytes | None, str | None, int, int]] = []
 
     def add(self, connection: Any) -> None:
-        """Take an `amqpsniff.decode.state.Connection` that is over."""
+        """Add an `amqpsniff.decode.state.Connection` that ended."""
         session = connection.session
         if session is None or len(self._handshakes) >= MAX_KEPT:
             return

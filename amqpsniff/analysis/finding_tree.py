@@ -48,7 +48,7 @@ class Case:
     Attributes:
         code: Of the finding.
         findings: One for each place, in the order of time.
-        consequences: Cases that this one brought about, important ones first.
+        consequences: Cases that this one caused, important ones first.
     """
 
     code: str

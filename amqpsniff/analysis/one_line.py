@@ -237,7 +237,7 @@ _ASKS = {
 
 
 def outcome_parts(message: dict[str, Any], *, early: bool = False) -> Iterator[Part]:
-    """The outcome of a message. With `early` an outcome that is not there may still come."""
+    """The outcome of a message. With `early` a missing outcome may still come."""
     outcome = message["outcome"]
     if outcome is None or (early and outcome in WAITING):
         return

@@ -329,7 +329,7 @@ def _numbers(rows: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _plain(batch: Any) -> Rows:
-    """The rows of an encoded batch as those of a pipeline."""
+    """The rows of an encoded batch, in the form of those of a pipeline."""
     names = batch.schema.names
     return Rows(names, list(zip(*(values(batch, name) for name in names), strict=True)))
 

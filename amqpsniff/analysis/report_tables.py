@@ -53,7 +53,7 @@ FULL_SHARE = 0.9
 """Share of the prefetch count from which on a channel waits for its consumer."""
 
 VHOST = "virtual host; null where the connection began before the capture"
-"""The meaning of a column that tells names of several virtual hosts apart."""
+"""The meaning of a column with the virtual host of names."""
 
 ACCURACY = 10_000
 """Of Spark's `percentile_approx`: the rank is right to a ten-thousandth."""
@@ -112,7 +112,7 @@ class Report:
         }
 
     def finished(self, rows: pa.Table) -> pa.Table:
-        """The rows of the report from those of the SQL."""
+        """The rows of the report, from the rows of its SQL."""
         if self.name != TOPOLOGY:
             return rows
         from .topology_edges import ORDER, edges

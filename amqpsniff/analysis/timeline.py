@@ -1,7 +1,7 @@
 """Frames and messages as one list in the order of time.
 
 A message's content (a method, a header, bodies) is one entry, at its method. The rest of it may
-come much later, so entries wait behind it until the message's row is there; not without end.
+come much later, so entries wait behind it until the message's row has come; not without end.
 Bytes of a connection that no frame holds are entries too, where `Gaps` finds them.
 """
 
@@ -49,7 +49,7 @@ class Entry:
     Fields are columns of `frames`; `arguments_json` is what the table has as `arguments`.
 
     `message` maps the columns asked for to values; None without a message, and while `waiting`.
-    With `early` a reply or an outcome that is not there may still come.
+    With `early` a missing reply or outcome may still come.
     """
 
     capture: str
@@ -84,7 +84,7 @@ class Timeline:
     Args:
         opening: Names of the methods that open a content.
         columns: Columns of messages that entries carry.
-        max_waiting: Entries that wait for a message that is not there yet.
+        max_waiting: Bound on the entries that wait for the row of a message.
     """
 
     def __init__(

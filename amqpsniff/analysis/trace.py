@@ -109,7 +109,7 @@ class WantedMessages:
             raise UsageError(text, "header")
 
     def mask(self, batch: Any, rows: RowFilter) -> Any:
-        """A mask of the rows of a batch that fulfil all conditions, `rows` those of the part."""
+        """A mask of the rows of a batch that fulfil all conditions; `rows` tests the selection."""
         import pyarrow.compute as pc
 
         from amqpsniff.analysis.counting import is_one_of
@@ -338,7 +338,7 @@ class Tracer:
         return pc.or_(chosen, pc.or_(copies, reply))
 
     def _consequences_mask(self, batch: Any) -> Any:
-        """The rows that frameworks say messages brought about that were found, or are those."""
+        """A mask of the found messages, by their keys of a framework, and of their consequences."""
         import pyarrow.compute as pc
 
         from amqpsniff.analysis.counting import is_one_of

@@ -112,7 +112,7 @@ def verdict(
         zone: The time zone of times of day; None for UTC.
         finding_count: All findings there are, if `cases` may be a selection of them.
         reported: Sentences about what is wrong that stand before those about findings.
-        looked: How far the traffic was looked at, before the number of connections.
+        looked: Words for the traffic that was looked at, before the number of connections.
         chosen: Connections that were looked at, None for all of them.
         halves: Connections with one direction captured, where no finding says so.
     """

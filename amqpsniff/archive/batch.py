@@ -70,7 +70,7 @@ class Runner(Protocol):
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
     ) -> list[Any]:
-        """Results in the order of the items; `watch` is to be called now and then meanwhile."""
+        """Results in the order of the items; `watch` is to be called now and then until then."""
         ...
 
 

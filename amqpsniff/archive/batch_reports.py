@@ -114,8 +114,8 @@ class FirstRows:
 
 
 def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> FirstRows:
-    """Make a report by DuckDB, of files on this machine; raises UsageError for a report that is not
-    there, and where no batch has written.
+    """Make a report by DuckDB, of files on this machine; raises UsageError for an unknown report,
+    and for a folder without tables of a batch.
     """
     import pyarrow as pa
 

@@ -22,7 +22,7 @@ from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.installation import how_to_install
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""What only writing is answered with; what else goes wrong meanwhile may be another file's."""
+"""Errors that only writing causes; any other may concern another file."""
 
 _HADOOPS = re.compile("^s3[an]://")
 """Names that Hadoop has for what all others call `s3://`."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 UNLINKED = "_work/unlinked"
-"""Where messages wait for their links; they stay, for links may change when files come."""
+"""The folder of messages without links; they stay, for links may change when files come."""
 
 FOLDER = "_work/links"
 

@@ -126,7 +126,7 @@ class FolderLock:
         threading.Thread(target=self._renew, daemon=True).start()
 
     def check(self) -> None:
-        """Raise OutputError where a lock that was taken is another run's by now."""
+        """Raise OutputError if another run has taken the lock from this one."""
         if not self._taken:
             return
         if self._folder.read(self.name) is None:

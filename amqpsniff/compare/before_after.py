@@ -193,7 +193,7 @@ def rates(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
 
 
 def latencies(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
-    """How long outcomes of messages and replies of methods took, the frequent ones first.
+    """Times of outcomes of messages and replies of methods, the frequent ones first.
 
     `before` and `after` have `count` and the quantiles in ns, or are null where there was none.
     `notable` is `slower`, `faster` or null, `notable_at` the quantiles that say so.

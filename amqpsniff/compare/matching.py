@@ -20,7 +20,7 @@ HALF = 1 << 31
 WHOLE = 1 << 32
 
 Choices = Callable[[CapturedConnection], Iterable[CapturedConnection]]
-"""Of a connection of one capture, those of the other that may be it."""
+"""The connections of one capture that may be a given one of the other."""
 
 _Placed = tuple[int, int, CapturedConnection]
 _Run = tuple[list[_Placed], int, int]

@@ -397,7 +397,7 @@ Frame = tuple[int, ...]
 def both(pair: Pair, direction: int) -> Iterator[tuple[Frame | None, Frame | None]]:
     """Frames of a direction of the client's capture, as (there, at the broker's), in order.
 
-    None where one of them has not that frame. Offsets are those of the client's capture.
+    None if one of them does not have the frame. Offsets are those of the client's capture.
     """
     near = pair.client.directions[direction]
     far = pair.broker.directions[direction ^ pair.turned]

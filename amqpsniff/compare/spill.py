@@ -15,7 +15,7 @@ INTEGER_BYTES = 8
 
 
 class Spill:
-    """A temporary file for many logs; it is gone when it is closed."""
+    """A temporary file for many logs; `close` deletes it."""
 
     def __init__(self, limit: int = IN_MEMORY) -> None:
         self._file: IO[bytes] | None = None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from amqpsniff.errors import UsageError
 
 SEVERITIES = ("info", "warning", "error")
-"""How bad it is, the least first."""
+"""Severities, the mildest first."""
 
 CONFIDENCES = {
     "high": "seen in the bytes themselves",

@@ -72,7 +72,7 @@ class Steps:
     def _last(self) -> Iterator[int]:
         """Take what was there when the run was told to end.
 
-        A pipe may be filled as quickly as it is read: when the time is over, one more look is all.
+        A pipe may be filled as quickly as it is read: when the time is over, it is read once more.
         """
         source = self.watch.source
         timed_out = self._end is not None and self._end <= time.monotonic()

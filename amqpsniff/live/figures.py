@@ -130,7 +130,7 @@ class Figures:
         self._seen = peers, len(peers)
 
     def end(self, peer: Any, session: Any) -> None:
-        """A connection is over; see `Census.end`."""
+        """A connection ended; see `Census.end`."""
         self.census.end(peer, session)
         connection_id = peer.name()[0]
         self._open.pop(connection_id, None)

@@ -120,7 +120,7 @@ class Giver:
 
 
 def _current(rows: Any, batch: Any, places: Any) -> Any:
-    """Rows with what became of them by now."""
+    """Rows with their current outcomes."""
     columns = settled_columns(rows, batch.schema)
     arrays = [
         columns[name].take(places) if name in columns else column

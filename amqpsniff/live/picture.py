@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 MAX_NOTES = 3
 NOTE_SECONDS = 60.0
-"""How long a note on the capture is shown."""
+"""Time for which a note on the capture is shown."""
 
 _HANGING = 1e12
 """Added to the seconds of a connection that hangs, which sorts it before the busy ones."""
@@ -67,8 +67,8 @@ class Picture:
         connections, exchanges, keys, queues, findings, operations: Rows of the views.
         severities: Findings by severity.
         notes: What happened to the capture, the latest last.
-        verdict: What `diagnose` says of all that was captured so far.
-        connection: All that is known of the connection that is looked at; null when nothing is.
+        verdict: The verdict of `diagnose` on the capture so far.
+        connection: The row of the connection on the screen; null when nothing is.
         channels: Its open channels.
     """
 

@@ -32,10 +32,10 @@ SETTLE_SECONDS = 10.0
 of a consumer that was there before, it is not known whether it acknowledges at all."""
 
 ROWS_SECONDS = 0.1
-"""How often rows are made: each time costs some 0.2 ms, however few they are."""
+"""Interval at which rows are made: each time costs some 0.2 ms, however few they are."""
 
 SETTLED_SECONDS = 0.25
-"""How often it is looked which rows are settled: some 0.1 ms for every batch that changed."""
+"""Interval at which settled rows are looked for: some 0.1 ms for every batch that changed."""
 
 QUIET_SECONDS = 0.1
 """A packet that an interface saw is here after this time: its ring gives packets every 40 ms."""
@@ -239,7 +239,7 @@ class Watch:
         return int((seconds - self._quiet_seconds) * 1e9)
 
     def rows(self) -> Batches:
-        """Rows that can be given by now, as (table, batch)."""
+        """Rows that can be returned now, as (table, batch)."""
         now = time.monotonic()
         if now - self._rows_at < ROWS_SECONDS:
             return

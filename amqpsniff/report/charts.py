@@ -226,7 +226,7 @@ def courses(
 
 
 def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> Spec | None:
-    """How often numbers were how large, on a logarithmic axis; `marks` are lines with a name.
+    """The distribution of numbers, on a logarithmic axis; `marks` are lines with a name.
 
     Rows have `low`, `high` and `share`, in percent.
     """

@@ -55,7 +55,7 @@ class Figures:
     """Makes charts of a data.
 
     Attributes:
-        step_ns: How wide a point of the lines is, None when there is but one time or none.
+        step_ns: Width of a point of the lines; None without several times.
         utc: Whether times are those of the clock; otherwise seconds since the beginning.
     """
 

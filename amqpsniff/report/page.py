@@ -56,7 +56,7 @@ _SCRIPTLESS = (
 
 
 class Page:
-    """A page that is put together section by section.
+    """A page, to which sections are added one by one.
 
     Args:
         title: Of the page.
@@ -138,8 +138,8 @@ class Page:
 def begin_bundle() -> subprocess.Popen[bytes] | Path:
     """Have the charts' library put together by a process of its own; `bundle` waits for it.
 
-    It takes two seconds and 100 MB of memory, which are spent beside the reading of captures. The
-    result is kept in the user's cache folder: where it is there, the file is given. Raises
+    It takes two seconds and 100 MB of memory, which are spent while captures are read. The
+    result is kept in the user's cache folder: if that file exists, its path is returned. Raises
     UsageError when the package that does it is missing.
     """
     if find_spec("vl_convert") is None:

@@ -15,7 +15,7 @@ Specs = list[dict[str, Any] | None]
 
 MAX_EDGES = 60
 COLUMN_OF = {("client", "from"): 0, ("exchange", ""): 1, ("queue", ""): 2, ("client", "to"): 3}
-"""Where the nodes of a graph stand, from left to right."""
+"""Columns of the nodes of a graph, from left to right."""
 
 
 BARS = {

@@ -36,7 +36,7 @@ class Column:
 
     Attributes:
         name: The key of its value in a row.
-        title: What stands above it.
+        title: Its heading.
         form: Makes text of a value; an empty one is shown as a dash.
         number: Whether it is sorted by number, and stands at the right.
         wide: Whether it is text to be read in full, over several lines.
