@@ -268,8 +268,8 @@ class Finding(Row):
     cause_packet_number: int | None
 
     def __repr__(self) -> str:
-        where = None if self.packet_number is None else f"#{self.packet_number}"
-        return self._repr(self.severity, self.code, where, f"x{self.count}")
+        packet = None if self.packet_number is None else f"#{self.packet_number}"
+        return self._repr(self.severity, self.code, packet, f"x{self.count}")
 
 
 Kind = TypeVar("Kind", bound=Row)

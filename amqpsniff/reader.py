@@ -296,8 +296,8 @@ class Capture:
         """
         from amqpsniff.tables.schema import schema_of
 
-        every = schema_of("messages", everything=True).names
-        return self._rows("messages", Message, limit, every, part)
+        names = schema_of("messages", everything=True).names
+        return self._rows("messages", Message, limit, names, part)
 
     def findings(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Finding]:
         """Findings one by one, as objects, after the whole input was read; as `frames`."""

@@ -174,10 +174,10 @@ def _explain(log: IO[bytes], code: int) -> int:
     log.seek(0)
     lines = log.read().decode(errors="replace").splitlines()
     # a Java that is killed may leave an unfinished line, and the message stands behind it
-    own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
+    own_lines = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
-    if own or usage:
-        for line in own + usage:
+    if own_lines or usage:
+        for line in own_lines + usage:
             complain(line)
         return code
     if any("No module named 'pyspark'" in line for line in lines):
@@ -346,8 +346,8 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     ]
     if summary["bad_files"]:
         count = summary["bad_files"]
-        which = "file was" if count == 1 else "files were"
-        lines.append(f"{count:,} {which} not read whole: see the table errors")
+        noun = "file was" if count == 1 else "files were"
+        lines.append(f"{count:,} {noun} not read whole: see the table errors")
     return lines
 
 

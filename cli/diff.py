@@ -228,10 +228,10 @@ def _findings(rows: list[Row]) -> Iterator[Words]:
         line = Words(f"{word:<5}", _STYLES.get(word, ""))
         line.add(f" {row['severity']:<7}", row["severity"]).add(f" {row['title']}  ")
         yield line.add(row["code"], "name")
-        whose = [harmless(row["client"])] if row["client"] else []
+        parts = [harmless(row["client"])] if row["client"] else []
         if side["detail"] and side["places"] > 1:
-            whose.append(f"the first of {count(side['places'])}")
-        text = ", ".join(whose)
+            parts.append(f"the first of {count(side['places'])}")
+        text = ", ".join(parts)
         if side["detail"]:
             text += ": " * bool(text) + harmless(side["detail"])
         yield Words(f"{times}" + (f"  {text}" if text else ""), indent=INDENT)
@@ -259,8 +259,8 @@ _NAMES: dict[str, Column] = {
 }
 """Columns of names whose heading or text is not the usual one."""
 _PER_SECOND: tuple[Column, ...] = (
-    ("?>before/s", "per_second", lambda both: rate(both[0])),
-    ("?>after/s", "per_second", lambda both: rate(both[1])),
+    ("?>before/s", "per_second", lambda counts: rate(counts[0])),
+    ("?>after/s", "per_second", lambda counts: rate(counts[1])),
 )
 
 

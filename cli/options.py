@@ -460,7 +460,7 @@ def _spread(
     terminal = list(_fields("", Terminal, globals()))
 
     def call(**values: Any) -> int:
-        how = {parameter.name: values[parameter.name] for _, _, parameter in terminal}
+        terminal_values = {parameter.name: values[parameter.name] for _, _, parameter in terminal}
         arguments: dict[str, Any] = {}
         groups: dict[str, tuple[type, dict[str, Any]]] = {}
         for name, group, parameter in found:
@@ -471,8 +471,8 @@ def _spread(
                 fields[parameter.name] = _countable(values[parameter.name])
         for name, (group, fields) in groups.items():
             arguments[name] = group(**fields)
-        how["pager"] &= paged and "-" not in (values.get("captures") or ())
-        with shown(**how):
+        terminal_values["pager"] &= paged and "-" not in (values.get("captures") or ())
+        with shown(**terminal_values):
             return function(**arguments)
 
     seen = [parameter for _, _, parameter in [*found, *terminal]]

@@ -69,16 +69,16 @@ def _verdict(found: Readiness) -> Iterator[Words]:
         numbers = Counter(codes.values())
         *first, last = (f"{VERBS[effect]} {numbers[effect]}" for effect in numbers)
         changes = f"{', '.join(first)} and {last}" if first else last
-        does = "does" if len(clients) == 1 else "do"
+        verb = "does" if len(clients) == 1 else "do"
         subject = plural(len(clients), "client")
-        sentence = f"{version} {changes} of the things that {subject} in this capture {does}."
+        sentence = f"{version} {changes} of the things that {subject} in this capture {verb}."
         yield Words(sentence, STYLES[next(iter(numbers))])
     else:
         yield Words(f"Nothing in this capture is known to change with {version}.", "heading")
     limits = ["What was declared before the capture is not in it."]
     if found.midstream:
-        of = plural(found.connections, "connection")
-        limits.append(f"{count(found.midstream)} of {of} began before the capture.")
+        connections = plural(found.connections, "connection")
+        limits.append(f"{count(found.midstream)} of {connections} began before the capture.")
     if found.forgotten:
         limits.append(f"{count(found.forgotten)} more uses were counted and are not listed.")
     yield Words(" ".join(limits))

@@ -178,14 +178,14 @@ def composite_page(row: Any) -> Iterable[Grid | Words]:
     yield Words(row.name, "heading").add(f"\n  0x{row.code:02x} in 1.0 · §{row.section}")
     grid = Grid("|||", indent=INDENT)
     for index, field in enumerate(row.fields):
-        of = "any" if field.type == "*" else field.type
+        type_name = "any" if field.type == "*" else field.type
         notes = [
             *(["mandatory"] if field.mandatory else []),
             *(["one or several"] if field.multiple else []),
             *([f"{field.default} without it"] if field.default is not None else []),
         ]
         first = Words("fields" if index == 0 else "", "key")
-        grid.add(first, Words(field.name, "name"), of, ", ".join(notes))
+        grid.add(first, Words(field.name, "name"), type_name, ", ".join(notes))
     yield grid if row.fields else Words("  no fields")
 
 
@@ -202,8 +202,8 @@ def method_pages(rows: Sequence[Any]) -> Iterable[Grid | Words]:
 
 
 def _method_page(row: Any) -> Iterable[Grid | Words]:
-    by = "either side" if row.sender == "both" else f"the {row.sender}"
-    parts = [f"{row.class_id}/{row.method_id} in {', '.join(row.dialects)}", f"sent by {by}"]
+    sender = "either side" if row.sender == "both" else f"the {row.sender}"
+    parts = [f"{row.class_id}/{row.method_id} in {', '.join(row.dialects)}", f"sent by {sender}"]
     if row.synchronous:
         parts.append(f"waits for {' or '.join(row.replies)}")
     elif row.replies:

@@ -81,8 +81,8 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
     names = {name.lower() for name in NAMES}
     for name in options:
         if name.lower() not in names:
-            near = get_close_matches(name, NAMES, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            matches = get_close_matches(name, NAMES, 1)
+            hint = f" (did you mean {matches[0]}?)" if matches else ""
             raise UsageError(f"no option `{name}`{hint}; the options are {', '.join(NAMES[2:])}")
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:

@@ -70,8 +70,8 @@ def _graph(spark: SparkSession, rows: DataFrame) -> DataFrame:
 def _batches(rows: Iterator[Row], kind: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    while some := [row.asDict() for row in islice(rows, BATCH_ROWS)]:
-        yield pa.RecordBatch.from_pylist(some, kind)
+    while batch := [row.asDict() for row in islice(rows, BATCH_ROWS)]:
+        yield pa.RecordBatch.from_pylist(batch, kind)
 
 
 def make(

@@ -74,7 +74,7 @@ def grouped(
         elif name:
             columns[name] = batch.column(name)
     groups = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
-    aggregates = [f"{name}_{how}" if name else how for name, how in sums]
+    aggregates = [f"{name}_{function}" if name else function for name, function in sums]
     cells = []
     for name in names:
         column, texts = groups.column(name).to_pylist(), texts_of(batch.column(name))

@@ -157,8 +157,8 @@ def cases(findings: Iterable[Finding]) -> list[Case]:
 
 def headings(roots: Iterable[Case], severity: str) -> list[Case]:
     """The cases of a severity, consequences too: each of them has a heading of its own."""
-    every = [case for root in roots for case in root.walk()]
-    return [case for case in every if KINDS[case.code].severity == severity]
+    all_cases = [case for root in roots for case in root.walk()]
+    return [case for case in all_cases if KINDS[case.code].severity == severity]
 
 
 def _importance(case: Case) -> tuple[int, int, bool, int, int]:

@@ -92,8 +92,8 @@ class Graph:
         place = self._places.get((kind, vhost, key))
         if place is None:
             place = self._places[kind, vhost, key] = len(self.nodes)
-            where = [f"vhost {_name(vhost)}"] if self._several else []
-            self.nodes.append((kind, [*lines, *where]))
+            vhost_lines = [f"vhost {_name(vhost)}"] if self._several else []
+            self.nodes.append((kind, [*lines, *vhost_lines]))
         return place
 
     def _client(self, kind: str, row: dict[str, Any]) -> int:

@@ -108,8 +108,8 @@ def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
 
 def _place(row: Row) -> str:
     """A text that is the same when the capture is read again."""
-    where = row["connection_id"] or Path(row["capture"] or "").name
-    return "/".join(str(part) for part in (row["code"], where, row["channel"]) if part is not None)
+    place = row["connection_id"] or Path(row["capture"] or "").name
+    return "/".join(str(part) for part in (row["code"], place, row["channel"]) if part is not None)
 
 
 def _unique(places: Iterable[str]) -> Iterator[str]:

@@ -215,14 +215,14 @@ def _verdict(
     reported = []
     errors = sorted(statistics["errors"], key=lambda error: _noun(error) == LOOK_UP)
     for noun in dict.fromkeys(map(_noun, errors)):
-        some = [error for error in errors if _noun(error) == noun]
-        worst = max(some, key=lambda error: error["count"])
+        group = [error for error in errors if _noun(error) == noun]
+        worst = max(group, key=lambda error: error["count"])
         reply = (worst["reply_code"], worst["reply_text"])
         text = in_a_sentence(" ".join(str(part) for part in reply if part is not None), MAX_REASON)
-        such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
-        number = plural(sum(error["count"] for error in some), noun)
+        example = (" such as" if len(group) > 1 else ":") + f" {text}" if text else ""
+        number = plural(sum(error["count"] for error in group), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"
-        reported.append(f"{number}{such} ({place}).")
+        reported.append(f"{number}{example} ({place}).")
     if statistics["unclean"]:
         ended = plural(statistics["unclean"], "connection")
         reported.append(f"{ended} ended without a close.")

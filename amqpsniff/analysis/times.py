@@ -106,7 +106,7 @@ def parse(text: Time, parameter: str, zone: str | None = None) -> Moment:
 
     `zone` is the time zone of a text that names none, None for UTC.
     """
-    where = time_zone(zone)
+    tz = time_zone(zone)
     word = _written(text)
     if (amount_ns := nanoseconds(word.removeprefix("+"))) is not None:
         bare = word.replace(".", "", 1).isdigit()
@@ -118,8 +118,8 @@ def parse(text: Time, parameter: str, zone: str | None = None) -> Moment:
         of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
         of_day_ns += _fraction(digits, SECOND_NS)
         if of_day_ns < DAY_NS and int(minutes) < 60 and int(seconds or 0) < 60:
-            return lambda start_ns: _midnight(start_ns, where) + of_day_ns
-    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, where)) is not None:
+            return lambda start_ns: _midnight(start_ns, tz) + of_day_ns
+    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, tz)) is not None:
         return lambda _: found
     raise UsageError(
         f"`{parameter}` {text!r} is not a time; write 3.5 or 1m30s (since the capture began), "

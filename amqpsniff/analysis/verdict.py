@@ -142,9 +142,9 @@ def verdict(
     elif connections and chosen == 0:
         sentences.append(f"0 of {plural(connections, 'AMQP connection')} match.")
     elif connections > len(unread) and not failed:
-        of = f"{'in what could be read of' if unseen else looked} {part_of(connections, chosen)}"
+        scope = f"{'in what could be read of' if unseen else looked} {part_of(connections, chosen)}"
         sentences.append(
-            f"Nothing failed {of}, but:" if leads else f"Nothing wrong was found {of}."
+            f"Nothing failed {scope}, but:" if leads else f"Nothing wrong was found {scope}."
         )
     for case, lead in leads[:MAX_LEADS]:
         room = MAX_SENTENCES - len(end) - (len(leads) > len(described) + 1) - len(sentences)
@@ -157,8 +157,8 @@ def verdict(
             described.append(lead)
     others = len(leads) - len(described)
     if others:
-        are = "finding is" if others == 1 else "findings are"
-        sentences.append(f"{count(others)} more {are} listed below.")
+        noun = "finding is" if others == 1 else "findings are"
+        sentences.append(f"{count(others)} more {noun} listed below.")
     keys = ("code", "capture", "connection_id", "packet_number")
     return Verdict(
         [*sentences, *end],
@@ -170,8 +170,8 @@ def verdict(
 
 def part_of(connections: int, chosen: int | None) -> str:
     """The number of AMQP connections, and of those that were chosen if not all were."""
-    some = "" if chosen is None or chosen >= connections else f"{count(chosen)} of "
-    return some + plural(connections, "AMQP connection")
+    share = "" if chosen is None or chosen >= connections else f"{count(chosen)} of "
+    return share + plural(connections, "AMQP connection")
 
 
 def leading(case: Case) -> Case | None:
@@ -206,8 +206,8 @@ def _sentences(
     these are `named`; brokers are named if there are `several`.
     """
     row = lead.first
-    below = (node for node in lead.walk() if node is not lead)
-    results = [node for node in below if KINDS[node.code].category == "problem"]
+    descendants = (node for node in lead.walk() if node is not lead)
+    results = [node for node in descendants if KINDS[node.code].category == "problem"]
     brought = {finding.connection_id for case in results for finding in case.findings}
     findings = lead.findings
     if brought:
@@ -262,12 +262,14 @@ def and_others(findings: Sequence[Finding], named: Sequence[Finding] = ()) -> st
 
     `named` are the findings that a sentence has already; without it, the first one.
     """
-    where = findings[0].connection_id
+    connection_id = findings[0].connection_id
     first = findings[:MAX_COMPARED]
     details = [
-        finding.detail or "" for finding in first if where and finding.connection_id == where
+        finding.detail or ""
+        for finding in first
+        if connection_id and finding.connection_id == connection_id
     ]
-    named_count = sum(finding.connection_id == where for finding in named or findings[:1])
+    named_count = sum(finding.connection_id == connection_id for finding in named or findings[:1])
     clauses = {detail.partition("; ")[0] for detail in details}
     others = len({_NUMBER.sub(r"\1", clause[:MAX_CLAUSE]) for clause in clauses}) - named_count
     many = len(findings) > MAX_COMPARED or any(detail.startswith(FURTHER) for detail in details)
@@ -369,9 +371,11 @@ def _missing(codes: Collection[str], numbers: Mapping[str, Any], connections: in
         parts.append(f"{plural(numbers['cut'], 'packet')} were cut by the snap length")
     late = numbers["midstream_connections"]
     if late:
-        some = f"{count(late)} of {count(connections)} connections"
-        some = some if late < connections else "all connections" if late > 1 else "the connection"
-        parts.append(f"{some} began before it, so names, limits and older messages are unknown")
+        subject = f"{count(late)} of {count(connections)} connections"
+        subject = (
+            subject if late < connections else "all connections" if late > 1 else "the connection"
+        )
+        parts.append(f"{subject} began before it, so names, limits and older messages are unknown")
     if unmeasured := numbers["unmeasured_publishes"]:
         messages = plural(unmeasured, "published message")
         were = "was" if unmeasured == 1 else "were"

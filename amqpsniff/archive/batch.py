@@ -371,13 +371,17 @@ class Batch:
         captures = sorted(file.path for file in self.plan.files)
         results = sorted(self.results, key=lambda result: result.key)
         facts = [captures, [[result.key, bool(result.lost)] for result in results]]
-        of = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
+        input_digest = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
         existing = sound(self.folder)
-        links = None if any(result.lost for result in results) else known_links(self.folder, of)
+        links = (
+            None
+            if any(result.lost for result in results)
+            else known_links(self.folder, input_digest)
+        )
         if links and not existing.issuperset(map(links_name, links.digests)):
             links = None
         files = {result.key: result.linkable for result in results if result.linkable is not None}
-        self._linked = links or link_all(files, self.folder, captures, of)
+        self._linked = links or link_all(files, self.folder, captures, input_digest)
         joinings = map(self._joining, results)
         missing = [
             joining
@@ -507,7 +511,7 @@ class Batch:
 
     def _write_dated(self, table: str, rows: Any) -> list[str]:
         days = by_day(rows, TIMES.get(table, "ts_ns"))
-        return [self._write(f"{table}/capture_date={day}", some) for day, some in days]
+        return [self._write(f"{table}/capture_date={day}", rows) for day, rows in days]
 
     def _write(self, folder: str, rows: Any) -> str:
         """Write a Parquet file named by its content; its name."""

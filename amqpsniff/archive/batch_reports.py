@@ -60,7 +60,7 @@ def check_report(name: str, manifest: Manifest) -> None:
 def bucket_of(manifest: Manifest) -> int:
     """Seconds of a time bucket with which the captures of a batch have few enough of them."""
     ends = [(capture["first_ns"], capture["last_ns"]) for capture in manifest["captures"]]
-    times = [time for both in ends for time in both if time is not None]
+    times = [time for span in ends for time in span if time is not None]
     return bucket_for(min(times, default=None), max(times, default=None))
 
 

@@ -83,21 +83,21 @@ class Linked:
     hits: dict[str, int] = field(default_factory=dict)
 
 
-def known_links(folder: Folder, of: str) -> Linked | None:
+def known_links(folder: Folder, input_digest: str) -> Linked | None:
     """The last result of linking, if it had this input."""
     with contextlib.suppress(ValueError, TypeError):
         linked = Linked(**json.loads(folder.read(STATE) or b""))
-        if linked.of == of:
+        if linked.of == input_digest:
             return linked
     return None
 
 
 def link_all(
-    files: Mapping[str, WrittenLog], folder: Folder, captures: Iterable[str], of: str
+    files: Mapping[str, WrittenLog], folder: Folder, captures: Iterable[str], input_digest: str
 ) -> Linked:
     """Link the messages of all tasks; `files` has their link records by key."""
     folder.delete(STATE)
-    linked = Linked(of)
+    linked = Linked(input_digest)
     keys = list(files)
     writers: dict[int, LinksFile] = {}
     rows_left = {task: log.rows for task, log in enumerate(files.values())}

@@ -163,8 +163,8 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object,
         raise _no_captures(name)
     for entry in found:
         full_name = prefix + entry.path
-        below = entry.path[len(path) :]
-        if entry.type != fs.FileType.File or _is_below_hidden(below, name[len(head) :]):
+        relative = entry.path[len(path) :]
+        if entry.type != fs.FileType.File or _is_below_hidden(relative, name[len(head) :]):
             continue
         if written_folders and any(
             str(folder) in written_folders for folder in PurePosixPath(entry.path).parents

@@ -203,8 +203,8 @@ def in_order(
         limit = waiting[0][1].first_ns if opening else limit
         tables = [rows for rows in (lane.take(limit) for lane in lanes) if rows.num_rows]
         if len(tables) > 1:
-            by = [(name, "ascending") for name in ORDER]
-            yield pa.concat_tables(tables).sort_by(by)
+            order = [(name, "ascending") for name in ORDER]
+            yield pa.concat_tables(tables).sort_by(order)
         else:
             yield from tables
         if opening:

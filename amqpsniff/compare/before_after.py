@@ -137,7 +137,7 @@ def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     rows = []
     for key in dict.fromkeys((*before.closes, *after.closes)):
         old, new = before.closes[key], after.closes[key]
-        kind, by, code = key
+        kind, closed_by, code = key
         change = "new" if not old else "gone" if not new else "same"
         notable = direction(old, new, spans)
         if code is not None and code >= FIRST_ERROR_CODE and change != "same":
@@ -145,7 +145,7 @@ def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
         rows.append(
             {
                 "what": kind,
-                "closed_by": by,
+                "closed_by": closed_by,
                 "code": code,
                 "text": after.close_texts.get(key, before.close_texts.get(key)),
                 "change": change if change != "same" or notable is None else "changed",

@@ -281,7 +281,7 @@ class _Overall:
         for way, name in enumerate(WAYS):
             ways[name] = {
                 "delays": self._delays[way].report(is_known=is_known),
-                "frames": {which: self._frames[way, which] for which in SEEN_AT},
+                "frames": {side: self._frames[way, side] for side in SEEN_AT},
                 **{
                     kind: {
                         "places": self._fates[way, kind, "places"],

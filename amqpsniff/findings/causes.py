@@ -20,14 +20,14 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     caused by the finding right before it. `others` can be causes and get none.
     """
     listed = list(findings)
-    every = [*listed, *others]
-    first = {finding.code: finding for finding in reversed(every)}
+    all_findings = [*listed, *others]
+    first = {finding.code: finding for finding in reversed(all_findings)}
     causes = {
         code: [cause for cause in finding.kind.causes if cause in first]
         for code, finding in first.items()
     }
     cause_codes: set[str] = set().union(*causes.values())
-    seen = _Seen([finding for finding in every if finding.code in cause_codes])
+    seen = _Seen([finding for finding in all_findings if finding.code in cause_codes])
     for finding in listed:
         if causes[finding.code] and finding.cause_code is None:
             cause = seen.before(finding, causes[finding.code])
@@ -127,9 +127,9 @@ def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
 
 def _possible_places(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
     """The places where a cause may be, nearest first: connection, capture, all captures."""
-    where, channel = finding.connection_id, finding.channel
-    if where is not None:
-        yield [(where, channel), (where, 0)] if channel else [(where, None)]
+    connection_id, channel = finding.connection_id, finding.channel
+    if connection_id is not None:
+        yield [(connection_id, channel), (connection_id, 0)] if channel else [(connection_id, None)]
     if finding.code in _OF_SERVER:
         yield [("server", finding.server)]
     if finding.code in _OF_STOPS:

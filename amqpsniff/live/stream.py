@@ -82,14 +82,14 @@ def watch(
 
     row_filter = RowFilter(selection(part, limit), table, started)
     source = _source(interface, capture, options.ports)
-    every = schema_of(table, everything=True).names if table == "messages" else None
+    all_names = schema_of(table, everything=True).names if table == "messages" else None
     run = Watch(
         source,
         options,
         (table,),
         packets=packets,
         settle_seconds=settle_seconds,
-        columns={table: row_filter.needed(every)},
+        columns={table: row_filter.needed(all_names)},
     )
     return _objects(run, row_filter, seconds)
 

@@ -113,8 +113,8 @@ def _sentences(main: list[Row], manifest: Row, quality: list[Row]) -> Iterator[s
     if not number:
         yield "No AMQP was found in the captures."
     elif not leads:
-        of = plural(number, "connection")
-        yield f"Nothing wrong was found in what the captures show of {of}."
+        connections = plural(number, "connection")
+        yield f"Nothing wrong was found in what the captures show of {connections}."
     for kind in main:
         if kind["code"] in NOT_LOOKED_AT:
             times = plural(kind["occurrences"], "time")

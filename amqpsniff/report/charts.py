@@ -91,10 +91,10 @@ def lines(
         return None
     scale: Spec = {"zero": True}
     upright: Spec = {"labelExpr": _SHORT, **_integer_axis(point["value"] for point in data)}
-    above = [point["value"] for point in data if point["value"] > 0]
-    if log and above:
-        scale = {"type": "symlog", "constant": min(above), "nice": False}
-        upright |= {"values": [0, *_decades(above)], "labelOverlap": "greedy"}
+    positive = [point["value"] for point in data if point["value"] > 0]
+    if log and positive:
+        scale = {"type": "symlog", "constant": min(positive), "nice": False}
+        upright |= {"values": [0, *_decades(positive)], "labelOverlap": "greedy"}
     return _framed(title, data, LINE_HEIGHT) | {
         "mark": {"type": "line", "point": True, "tooltip": True},
         "encoding": {

@@ -67,8 +67,8 @@ class FindingList:
         self._shown = shown
         self._main = [case for case in diagnosis.cases if not case.is_note]
         self._notes = [case for case in diagnosis.cases if case.is_note]
-        every = (case for root in (*self._main, *self._notes) for case in root.walk())
-        self._numbers = {id(case): at for at, case in enumerate(islice(every, MAX_CASES), 1)}
+        all_cases = (case for root in (*self._main, *self._notes) for case in root.walk())
+        self._numbers = {id(case): at for at, case in enumerate(islice(all_cases, MAX_CASES), 1)}
         self._names: dict[str | None, str] = {}
 
     def lines(self) -> str:
@@ -184,9 +184,9 @@ class FindingList:
         return self._names.get(connection, "")
 
     def _place(self, row: Row) -> Row:
-        where = harmless(row["capture"] or "")
+        place = harmless(row["capture"] or "")
         if row["connection_id"] is not None:
-            where = ends(row["client"], row["server"])
+            place = ends(row["client"], row["server"])
         ts_ns = row["ts_ns"]
         since = None if ts_ns is None else ts_ns - (self._diagnosis.start_ns or 0)
         return {
@@ -196,7 +196,7 @@ class FindingList:
             "seconds": since,
             "count": row["count"],
             "connection_id": row["connection_id"],
-            "ends": where,
+            "ends": place,
             "channel": row["channel"],
             "detail": harmless(row["detail"] or ""),
         }

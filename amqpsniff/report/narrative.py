@@ -211,8 +211,8 @@ def rest_words(waiting: int, abandoned: int, *, least: bool) -> str:
     at_least = "at least " if least else ""
     parts = [f"; {at_least}{count(waiting)} still did at the end"] if waiting > 0 else []
     if abandoned:
-        whose = "its channel" if abandoned == 1 else "their channels"
-        parts.append(f"; {at_least}{count(abandoned)} got none before {whose} ended")
+        owner = "its channel" if abandoned == 1 else "their channels"
+        parts.append(f"; {at_least}{count(abandoned)} got none before {owner} ended")
     return "".join(parts) or ("" if least else "; none did at the end")
 
 

@@ -164,9 +164,9 @@ def bundle() -> str:
         return process.read_text(encoding="utf-8")
     encoded, complaint = process.communicate()
     if process.returncode or not encoded:  # of one that was ended there may be a part
-        why = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+        reason = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         raise UsageError(
-            f"the charts' library does not run: {why or f'it ended with {process.returncode}'}"
+            f"the charts' library does not run: {reason or f'it ended with {process.returncode}'}"
         )
     script = encoded.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
     with suppress(OSError):  # a page can be made without the cache
@@ -182,9 +182,9 @@ def _cached_bundle() -> Path | None:
     assert package is not None
     assert package.origin is not None
     # `importlib.metadata` says the version too, and takes 10 ms to import
-    for about in Path(package.origin).parents[1].glob("vl_convert_python-*.dist-info"):
+    for dist_info in Path(package.origin).parents[1].glob("vl_convert_python-*.dist-info"):
         if folder.is_absolute():  # a relative one may hold anything: it is the current folder's
-            return folder / f"charts-{about.stem.rpartition('-')[2]}.js"
+            return folder / f"charts-{dist_info.stem.rpartition('-')[2]}.js"
     return None
 
 

@@ -132,11 +132,11 @@ def names(picture: Picture, width: int, lines: int) -> list[Text]:
         shown.append([*zip(labels, (often(row[rated]) for row in ranked), strict=True)])
     widths = _widths(shown, width)
     columns: list[list[Text]] = []
-    for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
-        column = [Text(title, "heading"), *(pair(*entry, each) for entry in pairs)]
+    for (title, _, _), pairs, column_width in zip(_PANELS, shown, widths, strict=True):
+        column = [Text(title, "heading"), *(pair(*entry, column_width) for entry in pairs)]
         column += [Text("") for _ in range(lines - 1 - len(column))]
         for line in column:
-            line.pad_right(each - line.cell_len)
+            line.pad_right(column_width - line.cell_len)
         columns.append(column)
     between = Text(" " * GAP)
     return [Text(""), *(between.join(row) for row in zip(*columns, strict=True))]
@@ -383,8 +383,8 @@ class Screen:
                 yield line(width, (login["owed"], "key"))
             return
         reason = harmless(close_reason(login) or "")
-        by = f"ended by {text(login['closed_by'])}"
-        yield line(width, (by, "warning"), (reason, "warning"))
+        ending = f"ended by {text(login['closed_by'])}"
+        yield line(width, (ending, "warning"), (reason, "warning"))
         messages = (f"{count(login[name])} {name}" for name in ("published", "delivered"))
         yield line(width, *messages)
 

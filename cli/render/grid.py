@@ -315,9 +315,9 @@ class Grid:
         """Make the widest of the columns that may be cut narrower until all fit."""
         continued = [at for at in shown if "~" in self._marks[at]]
         excess = _taken(widths, shown) - sum(widths[at] - MIN_CELLS for at in continued) - width
-        able = [at for at in shown if set("*=") & set(self._marks[at])]
-        sooner = [at for at in able if "**" in self._marks[at]]
-        for columns, least in ((sooner, SOON_CELLS), (able, MIN_CELLS)):
+        shrinkable = [at for at in shown if set("*=") & set(self._marks[at])]
+        sooner = [at for at in shrinkable if "**" in self._marks[at]]
+        for columns, least in ((sooner, SOON_CELLS), (shrinkable, MIN_CELLS)):
             while excess > 0 and any(widths[at] > least for at in columns):
                 widest = max(columns, key=lambda at: widths[at])
                 widths[widest] -= 1

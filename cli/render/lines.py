@@ -118,8 +118,8 @@ def _shortened(widths: list[int], total_width: int, lowest: int) -> list[int]:
         longest = max(widths)
         at = widths.index(longest)
         second = max((width for width in widths if width < longest), default=0)
-        even = -(-excess // widths.count(longest))
-        widths[at] = max(lowest, second, longest - even)
+        share = -(-excess // widths.count(longest))
+        widths[at] = max(lowest, second, longest - share)
         excess -= longest - widths[at]
     return widths
 

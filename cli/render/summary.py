@@ -112,8 +112,8 @@ def _traffic(result: Mapping[str, Any]) -> str:
     chosen = result["chosen_count"]
     if quality["midstream_connections"]:
         began = quality["midstream_connections"]
-        some = began < result["connection_count"]
-        parts[0] += f" ({f'{count(began)} of them ' if some else ''}began before the capture)"
+        is_part = began < result["connection_count"]
+        parts[0] += f" ({f'{count(began)} of them ' if is_part else ''}began before the capture)"
     if chosen < result["connection_count"]:
         parts[0] += f", of which {count(chosen)} {'is' if chosen == 1 else 'are'} counted here"
     heartbeats = result["frames"].get("heartbeat", 0)

@@ -133,8 +133,8 @@ def unread(totals: Totals, encrypted: list[dict[str, Any]]) -> str:
     if not totals.sealed:
         return ""
     reasons = {row["why"] or NO_KEYS for row in encrypted if not row["opened"]}
-    why = reasons.pop() if len(reasons) == 1 else NO_KEYS
-    hint = HOW if why == NO_KEYS else harmless(why)
+    reason = reasons.pop() if len(reasons) == 1 else NO_KEYS
+    hint = HOW if reason == NO_KEYS else harmless(reason)
     return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {hint}"
 
 
