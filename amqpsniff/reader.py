@@ -728,7 +728,7 @@ class Capture:
     @staticmethod
     def _check_comparison(other: object, fail_on: str | None) -> None:
         """Raise UsageError if it is not a capture, and for an unknown severity."""
-        from amqpsniff.findings.kind import rank
+        from amqpsniff.findings.finding import rank
 
         if not isinstance(other, Capture):
             raise UsageError(f"{other!r} is not a Capture; amqpsniff.open makes one of a file")

@@ -28,7 +28,7 @@ from .render.text import NONE, Words, of_severities
 if TYPE_CHECKING:
     from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.finding_tree import Case, Row
-    from amqpsniff.findings.kind import Kind
+    from amqpsniff.findings.finding import Kind
 
 FORMATS = ("text", "json", "ndjson", "sarif")
 TARGETS = tuple(f"rabbitmq-4.{minor}" for minor in range(4))

@@ -340,7 +340,7 @@ class Live:
             settle_seconds=self.settle_seconds,
             columns=columns,
             time_deliveries=self.metrics is not None,
-            hear=judge,
+            name_clients=judge,
         )
         with ExitStack() as held:
             held.callback(self._report_notes)

@@ -41,7 +41,7 @@ import typer
 
 from amqpsniff import units
 from amqpsniff.errors import UsageError
-from amqpsniff.findings.kind import SEVERITIES
+from amqpsniff.findings.finding import SEVERITIES
 from amqpsniff.spec import DIALECTS, METHODS, READINGS
 
 from .completions import Offer, codes, listed, words, words_of

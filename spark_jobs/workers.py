@@ -23,7 +23,7 @@ NEEDED = (
     "pyspark.worker",
     "amqpsniff.pipeline",
     "amqpsniff.findings.catalogue",
-    "amqpsniff.session.link_records",
+    "amqpsniff.session.event_logs",
     "amqpsniff.session.rules.registry",
 )
 """Modules that start no thread."""

@@ -14,29 +14,23 @@ from itertools import accumulate, pairwise
 from sys import byteorder
 from typing import Any
 
-from amqpsniff.session.counts import (
-    Histogram,
+from amqpsniff.analysis.row_times import (
+    PLACES,
+    PLACES_PER_OCTAVE,
     add_delays,
     add_levels,
     add_sums,
     extent,
     folded,
     in_order,
-    quantile_places,
 )
+from amqpsniff.session.counts import Histogram, quantile_places
 
 MAX_STEPS = 1_024
 """Steps in time, at least half of them used: four or more to a point of a chart."""
 
 FIRST_WIDTH_NS = 20_000
 """Width of a step in the beginning; a capture of 20 ms is seen in full detail."""
-
-PLACES_PER_OCTAVE = 12
-MAX_OCTAVES = 44
-PLACES = PLACES_PER_OCTAVE * MAX_OCTAVES
-"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile of a step is within 3 %."""
-
-MAX_NS = (1 << MAX_OCTAVES) - 1
 
 
 class Steps:
@@ -253,7 +247,7 @@ class Delays:
         if at:
             steps = self._steps
             steps.cover(*extent(at))
-            add_delays(self._all, self._counts, PLACES, at, took, steps.begin_ns, steps.width_ns)
+            add_delays(self._all, self._counts, at, took, steps.begin_ns, steps.width_ns)
 
     def quantiles(self, fractions: Sequence[float], limit: int) -> list[list[float | None]]:
         """Of each group of steps the times in ns that these fractions do not exceed, or None."""

@@ -16,7 +16,7 @@ from amqpsniff.arguments import several
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.findings.catalogue import kind_of
-from amqpsniff.findings.kind import at_least
+from amqpsniff.findings.finding import at_least
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, Finding
-from amqpsniff.findings.kind import rank
+from amqpsniff.findings.finding import rank
 
 _CONFIDENCES = tuple(CONFIDENCES)
 

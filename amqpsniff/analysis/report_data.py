@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis import row_times
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.counting import integers
@@ -37,7 +38,6 @@ from amqpsniff.analysis.topology import (
     Topology,
 )
 from amqpsniff.null import NULL
-from amqpsniff.session import row_times
 from amqpsniff.session.table_rows import Rows
 from amqpsniff.spec import SIDES
 from amqpsniff.tables.values import WORDS, numbers_of, rows_of, texts_of, values

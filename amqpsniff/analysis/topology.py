@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
+from amqpsniff.analysis.topology_rows import RouteSums, frames_of
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
-from amqpsniff.session.route_sums import RouteSums, frames_of
 from amqpsniff.spec import DELIVERIES, PUBLISHES, given_name, peer_property
 from amqpsniff.spec.amqp10 import virtual_host
 from amqpsniff.tables.values import rows_of

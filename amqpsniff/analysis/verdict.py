@@ -19,7 +19,7 @@ from amqpsniff.analysis.finding_tree import Case, Row
 from amqpsniff.analysis.quality import ENDED_EARLY
 from amqpsniff.analysis.times import SECOND_NS, moment
 from amqpsniff.findings import FURTHER, KINDS, Finding
-from amqpsniff.findings.kind import rank
+from amqpsniff.findings.finding import rank
 from amqpsniff.units import count, octets, plural, some
 from amqpsniff.wire_text import harmless, shortened
 

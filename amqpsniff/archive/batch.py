@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.process_tuning import gc_paused
-from amqpsniff.session.event_log import ROWS
+from amqpsniff.session.event_logs import ROWS
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import TABLES, batch_schema

@@ -3,8 +3,8 @@
 A task writes its messages without links, with the ordinal of each, and a link record of each
 (`LinkLogFile`). `link_all` reads the records of all tasks in time order, as one reader does, and
 writes a file of links for each task; `join` merges the links of one task with its messages, some
-rows at a time, on any core. Memory holds only the linker's state, and about one row group of each
-task at the current time.
+rows at a time, on any core. Memory holds only the state of the replay, and about one row group of
+each task at the current time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.session.link_columns import MATCHES, id_text
-from amqpsniff.session.link_records import LOG_NUMBERS, LinkLog
-from amqpsniff.session.linker import COLUMNS, FOUND, DistributedLinker
+from amqpsniff.session.event_logs import LINK_LOG_NUMBERS, LinkLog
+from amqpsniff.session.link_recorder import id_text
+from amqpsniff.session.linker import MATCHES
+from amqpsniff.session.log_replay import FOUND, LinkReplay
+from amqpsniff.session.log_replay import LINK_COLUMNS as FED
 from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
@@ -56,7 +58,7 @@ class LinkLogFile(EventLogFile):
     log: LinkLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
-        super().__init__(folder, name, lambda log: number_columns(log, LOG_NUMBERS))
+        super().__init__(folder, name, lambda log: number_columns(log, LINK_LOG_NUMBERS))
         self.log = LinkLog(seed, self.add)
 
 
@@ -101,10 +103,10 @@ def link_all(
     keys = list(files)
     writers: dict[int, LinksFile] = {}
     rows_left = {task: log.rows for task, log in enumerate(files.values())}
-    linker = DistributedLinker()
-    for table in in_order([*files.values()], folder.open, captures, LOG_NUMBERS):
-        linker.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
-        for task, rows in _by_task(linker).items():
+    replay = LinkReplay()
+    for table in in_order([*files.values()], folder.open, captures, LINK_LOG_NUMBERS):
+        replay.feed({name: numbers(table[name]) for name in FED}, table.num_rows)
+        for task, rows in _by_task(replay).items():
             if task not in writers:
                 writers[task] = LinksFile(folder, keys[task])
             writers[task].add(rows)
@@ -112,7 +114,7 @@ def link_all(
             rows_left[task] -= count
             if not rows_left[task] and task in writers:
                 linked.digests[keys[task]] = writers.pop(task).close()
-    linked.hits = linker.hits
+    linked.hits = replay.hits
     folder.write(STATE, json.dumps(asdict(linked)).encode())
     return linked
 
@@ -123,17 +125,17 @@ def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
     return {row["values"]: row["counts"] for row in counts}
 
 
-def _by_task(linker: DistributedLinker) -> dict[int, pa.Table]:
+def _by_task(replay: LinkReplay) -> dict[int, pa.Table]:
     """The links that were found, by task."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = linker.rows
+    rows = replay.rows
     if not rows:
         return {}
     columns = {}
     for name in FOUND:
-        storage = bytearray(memoryview(linker.columns[name].storage)[: 8 * rows])
+        storage = bytearray(memoryview(replay.columns[name].storage)[: 8 * rows])
         columns[name] = integer_array(storage, rows)
     tasks = columns.pop("task")
     table = pa.table(columns)
@@ -141,7 +143,7 @@ def _by_task(linker: DistributedLinker) -> dict[int, pa.Table]:
 
 
 class LinksFile:
-    """A task's links: rows of a `DistributedLinker`, written `GROUP_ROWS` at a time."""
+    """A task's links: rows of a `LinkReplay`, written `GROUP_ROWS` at a time."""
 
     def __init__(self, folder: Folder, key: str) -> None:
         import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Message logs of tasks (`amqpsniff.session.message_log`) in files, and the findings of all of them
+"""Message logs of tasks (`amqpsniff.session.event_logs`) in files, and the findings of all of them
 together.
 
 Texts and places of findings are read at the end, only from the rows that have findings.
@@ -14,9 +14,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.findings import FURTHER, Finding, FindingLog
 from amqpsniff.null import NULL
-from amqpsniff.session.message_log import NAMES, NUMBERS, PLACES, MessageLog
-from amqpsniff.session.message_replay import COLUMNS, First, MessageReplay, ReplayedChannel
-from amqpsniff.session.rules.context import MAX_APART
+from amqpsniff.session.event_logs import MESSAGE_LOG_NUMBERS, NAMES, PLACES, MessageLog
+from amqpsniff.session.log_replay import (
+    MESSAGE_COLUMNS,
+    FirstCase,
+    MessageReplay,
+    ReplayedChannel,
+)
+from amqpsniff.session.rules.context import MAX_SUBJECTS
 from amqpsniff.session.rules.overloaded_consumers import OVERLOADED, is_growing, overload_words
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
 from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
@@ -47,7 +52,7 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     rows = sightings.rows
-    columns = number_columns(sightings, [*NUMBERS, "seen_in"])
+    columns = number_columns(sightings, [*MESSAGE_LOG_NUMBERS, "seen_in"])
     names = pa.array(list(sightings.names), pa.string())
     for name in NAMES:
         named = integer_array(getattr(sightings, name).storage, rows)
@@ -70,8 +75,8 @@ def replay_messages(
 ) -> MessageReplay:
     """Add to a log what all sightings together show; gives what went over them."""
     replay = MessageReplay()
-    for table in in_order(written, open_file, captures, NUMBERS):
-        replay.feed({name: numbers(table[name]) for name in COLUMNS}, table.num_rows)
+    for table in in_order(written, open_file, captures, MESSAGE_LOG_NUMBERS):
+        replay.feed({name: numbers(table[name]) for name in MESSAGE_COLUMNS}, table.num_rows)
     for found in _findings_with_texts(replay, written, open_file):
         log.add(found)
     return replay
@@ -111,7 +116,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
         poisoned = verdict(
             delivery.order, POISON, (delivery.row, delivery.row),
             (delivery.number, delivery.ts_ns), (count, last),
-            partial(_poison_words, delivery, ordinal == MAX_APART),
+            partial(_poison_words, delivery, ordinal == MAX_SUBJECTS),
         )  # fmt: skip
         poisoned[-1].variant = ordinal or None
         yield poisoned
@@ -130,7 +135,7 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def _poison_words(delivery: First, further: bool, texts: dict[str, Any]) -> str:
+def _poison_words(delivery: FirstCase, further: bool, texts: dict[str, Any]) -> str:
     tag = None if texts["route"] == NULL else texts["route"]
     words = poison_words(delivery.kind, delivery.known, tag, texts["queue"], texts["message_id"])
     return FURTHER * further + words
@@ -143,7 +148,7 @@ def _text(octets: bytes) -> str:
 def _findings_with_texts(
     replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open
 ) -> list[Finding]:
-    verdicts = [verdict for seen in replay.seen.values() for verdict in _verdicts(seen)]
+    verdicts = [verdict for seen in replay.channels.values() for verdict in _verdicts(seen)]
     verdicts.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
     for _, seen, at, row, _, _ in verdicts:

@@ -1,4 +1,4 @@
-"""Event logs of tasks (`amqpsniff.session.event_log`) in files, and their merge in order of time.
+"""Event logs of tasks (`amqpsniff.session.event_logs`) in files, and their merge in order of time.
 
 A task writes beside its rows, a row group at a time. The driver reads the files
 in the order of time: each from when its first row was, and of those that are open about a row group
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from amqpsniff.session.event_log import ORDER, EventLog
+from amqpsniff.session.event_logs import ORDER, EventLog
 
 from .encoding import integers
 from .filesystem import Folder

@@ -16,8 +16,7 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, drain, run
-from amqpsniff.session.link_records import LinkLog
-from amqpsniff.session.message_log import MessageLog
+from amqpsniff.session.event_logs import LinkLog, MessageLog
 from amqpsniff.tcp.partition import Partition
 
 from .dealing import Objects, Parts

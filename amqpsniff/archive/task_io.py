@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
-from amqpsniff.session.event_log import ROWS
+from amqpsniff.session.event_logs import ROWS
 
 from .dealing import Deal, Dealt, Objects, Parts
 from .encoding import pack, unpack

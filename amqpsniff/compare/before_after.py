@@ -9,7 +9,7 @@ from amqpsniff.compare import topology
 from amqpsniff.compare.noise import FRACTIONS, direction, per_second, slower
 from amqpsniff.compare.profile import CaptureProfile, FindingKey, Row
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.findings.kind import at_least
+from amqpsniff.findings.finding import at_least
 from amqpsniff.spec import FIRST_ERROR_CODE
 from amqpsniff.units import duration
 

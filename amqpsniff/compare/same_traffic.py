@@ -24,7 +24,7 @@ from amqpsniff.compare.sighting import (
     Sighting,
     Vocabulary,
 )
-from amqpsniff.findings.kind import at_least
+from amqpsniff.findings.finding import at_least
 from amqpsniff.session.counts import Histogram
 from amqpsniff.units import octets, plural
 

@@ -403,7 +403,7 @@ class MessageRows(Rows):
     body size (0 if not captured, negative if incomplete); for a publish that the broker may return
     a `body_mark`, equal for equal bodies (`NULL` if not captured); and `ended_at`, the number of
     frames at its end. `made` has a bit for each of `PROPERTIES` that is written, from the lowest.
-    `links` are the columns of `amqpsniff.session.link_columns`, None without links, `deliveries`
+    `links` are `amqpsniff.session.link_recorder.LinkColumns`, None without links, `deliveries`
     those of `amqp10.columns`, `meanings` those of `meanings`; `notes` and `calls` are written by
     its `NoteWriter`, None without any.
     """

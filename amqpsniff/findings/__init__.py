@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .finding import FURTHER, Finding
-from .kind import CATEGORIES, CONFIDENCES, SEVERITIES, SHOWN, Kind
+from .finding import CATEGORIES, CONFIDENCES, FURTHER, SEVERITIES, SHOWN, Finding, Kind
 from .log import MAX_FINDINGS, MAX_PLACES, FindingLog
 from .records import Records
 

@@ -156,7 +156,7 @@ class Attempts:
         scanned: dict[tuple[str, str, str], list[Key]] = {}
         for key in sorted(self._pairs):
             code, client, server = key
-            if code == UNANSWERED and not self._is_unanswered(self._pairs[key]):
+            if code == UNANSWERED and not self._is_unanswered(key):
                 continue
             if code == REFUSED and self._fell_back(server):
                 continue
@@ -237,8 +237,15 @@ class Attempts:
         if len(noted) <= MAX_ESTABLISHED:
             noted += times
 
-    def _is_unanswered(self, pair: list[Any]) -> bool:
-        _, packets, first, last, reasons = pair
+    def _is_unanswered(self, key: Key) -> bool:
+        """True if SYNs were sent again, or attempts repeated, or ICMP said why.
+
+        TCP sends a SYN without an answer again. Attempts with one SYN each at a server that refused
+        others were refused too: the capture has lost the RST.
+        """
+        count, packets, first, last, reasons = self._pairs[key]
+        if packets == count and (REFUSED, *key[1:]) in self._pairs:
+            return bool(reasons)
         return bool(reasons or (packets > 1 and last[0] - first[0] >= MIN_UNANSWERED_NS))
 
     def _finding(self, key: Key, pair: list[Any]) -> Finding:

@@ -13,17 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.live.peers import (
-    NAMING,
+    HINT_COLUMNS,
     RATES,
     WINDOW,
     Peer,
     bytes_of,
     channel_row,
     channels,
+    join_names,
     known_sum,
     latency,
-    together,
-    turn,
+    rotate_latencies,
     unacked,
     unconfirmed,
 )
@@ -33,7 +33,7 @@ from amqpsniff.session.owing import sentence
 from amqpsniff.session.table_rows import connection_row
 from amqpsniff.tables.values import values
 
-TURN_SECONDS = 30.0
+ROTATION_SECONDS = 30.0
 """Interval at which latencies start again: those shown are of one or two intervals, 30 to 60 s."""
 
 MAX_SHOWN = 2_000
@@ -79,7 +79,7 @@ class Figures:
         self.queues: list[Row] = []
         self.methods: dict[str, float] = {}
         self.ended = 0
-        self._ended_connections: dict[str, tuple[Any, Any]] = {}
+        self._ended_sessions: dict[str, tuple[Any, Any]] = {}
         self._names: dict[str, str] = {}
         self._ended_bytes = [0, 0]
         self._matches = matches
@@ -141,22 +141,22 @@ class Figures:
                 self._ended_bytes[at] += octets
         if session is None:
             return
-        self._ended_connections[connection_id] = peer, session
-        ended.look()
+        self._ended_sessions[connection_id] = peer, session
+        ended.read_login()
         self._name(ended)
-        if len(self._ended_connections) > MAX_ENDED:
-            gone = next(iter(self._ended_connections))
-            del self._ended_connections[gone]
+        if len(self._ended_sessions) > MAX_ENDED:
+            gone = next(iter(self._ended_sessions))
+            del self._ended_sessions[gone]
             self._names.pop(gone, None)
 
     def tick(self, quiet_ns: int = 0) -> None:
         """Compute the current figures; no packet came for this time."""
         now = time.monotonic()
         self._quiet_ns = quiet_ns
-        if now - self._rotated_at >= TURN_SECONDS:
+        if now - self._rotated_at >= ROTATION_SECONDS:
             self._rotated_at = now
             for session in self._sessions():
-                turn(session)
+                rotate_latencies(session)
             self.lately.rotate()
         peers = [peer for peer in self._open.values() if self._is_counted(peer)][-self.shown :]
         shown = dict.fromkeys(peer.name()[0] for peer in peers)
@@ -196,17 +196,17 @@ class Figures:
         found = (connection.session for connection in self._open.values())
         return [session for session in found if session is not None]
 
-    def hear(self, batch: Any) -> None:
-        """Take what messages with the columns `NAMING` say of their clients."""
-        columns = (values(batch, name) for name in NAMING)
+    def add_hints(self, batch: Any) -> None:
+        """Add what messages, by their `HINT_COLUMNS`, show of their clients."""
+        columns = (values(batch, name) for name in HINT_COLUMNS)
         for connection_id, sender, app_id, user, consumer_tag in set(zip(*columns, strict=True)):
             if connection_id not in self._open:
                 continue
             peer = self._peer(connection_id)
             if sender == "client":
-                peer.hear(app_id=app_id, user=user)
+                peer.add_hints(app_id=app_id, user=user)
             else:  # the application is that of the publisher
-                peer.hear(consumer_tag=consumer_tag)
+                peer.add_hints(consumer_tag=consumer_tag)
 
     def _name(self, peer: Peer) -> None:
         label = peer.label()
@@ -233,7 +233,7 @@ class Figures:
             },
             **latency("confirm", self.lately.confirms),
             **latency("ack", self.lately.acks),
-            "at_least": together(row["at_least"] for row in self.connections),
+            "at_least": join_names(row["at_least"] for row in self.connections),
         }
 
     def outstanding(self) -> tuple[int | None, int | None]:
@@ -256,12 +256,12 @@ class Figures:
         session = getattr(self._open.get(connection_id), "session", None)
         if session is not None:
             open_peer = self._peer(connection_id)
-            open_peer.look()
+            open_peer.read_login()
             row = connection_row(session)
             row["connection_name"] = open_peer.label()
             row["user"] = row["user"] or open_peer.hints.get("user")
             return row | {"owed": sentence(session, self._now_ns())}
-        peer, session = self._ended_connections.get(connection_id, (None, None))
+        peer, session = self._ended_sessions.get(connection_id, (None, None))
         return None if peer is None else connection_row(session)
 
     def counts_of(self, label: str) -> list[tuple[Any, list[int]]]:

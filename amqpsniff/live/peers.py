@@ -19,7 +19,7 @@ from amqpsniff.spec import given_name
 WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
 
-NAMING = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
+HINT_COLUMNS = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
 """Columns of messages that identify a client whose handshake was not captured."""
 
 Row = dict[str, Any]
@@ -59,7 +59,7 @@ class Peer:
         self.samples = [*self.samples[-WINDOW:], counts]
         first = self.samples[0]
         connection_id, client, server = connection.name()
-        self.look()
+        self.read_login()
         debt = None if session is None else stalled(session, now_ns)
         return {
             "connection_id": connection_id,
@@ -79,11 +79,11 @@ class Peer:
             **latency("confirm", None if session is None else session.confirms),
             **latency("ack", None if session is None else session.acks),
             "blocked": session is not None and session.blocked_since is not None,
-            "at_least": together(map(least, open_channels)),
+            "at_least": join_names(map(lower_bounds, open_channels)),
         }
 
-    def hear(self, **hints: str | None) -> None:
-        """Take names of the client from a message; the first of each kind stays."""
+    def add_hints(self, **hints: str | None) -> None:
+        """Add names of the client from a message; the first of each kind stays."""
         for name, value in hints.items():
             if value and not (name == "consumer_tag" and _GENERATED.match(value)):
                 self.hints = {name: value, **self.hints}
@@ -95,15 +95,15 @@ class Peer:
             given_name(self.login.get("name")) or hints.get("app_id") or hints.get("consumer_tag")
         )
 
-    def look(self) -> None:
-        """Read the client's names from the handshake, until all of them are known."""
+    def read_login(self) -> None:
+        """Read the login from the handshake, until it is complete."""
         session = self.connection.session
         if session is not None and session.handshake and not self.opened:
             self.login = _login(session, self.connection)
             self.opened = "connection.open-ok" in session.handshake
 
 
-def turn(session: Any) -> None:
+def rotate_latencies(session: Any) -> None:
     """Begin to forget latencies."""
     for delays in (session.confirms, session.acks):
         if delays is not None:
@@ -119,12 +119,12 @@ def channel_row(channel: Any) -> Row:
     """A channel of now."""
     return {
         "channel": channel.number,
-        "mode": "confirm" if guessed(channel) else channel.mode,
+        "mode": "confirm" if has_estimates(channel) else channel.mode,
         "prefetch": channel.prefetch_count if channel.amqp10 is None else _credit(channel),
         "consumers": channel.consumers,
         "published": channel.published,
         "unconfirmed": unconfirmed(channel),
-        "at_least": least(channel),
+        "at_least": lower_bounds(channel),
         "delivered": channel.delivered,
         "unacked": unacked(channel),
         "requeued": channel.times.requeued,
@@ -138,32 +138,32 @@ def _credit(channel: Any) -> int | None:
     return sum(max(link.credit.most, 0) for link in links) if links else None
 
 
-def guessed(channel: Any) -> bool:
+def has_estimates(channel: Any) -> bool:
     """True if confirms of publishes without known numbers are counted from what was seen."""
     confirms = channel.unnumbered_confirms
     return confirms is not None and confirms.answered > 0
 
 
-def least(channel: Any) -> str:
+def lower_bounds(channel: Any) -> str:
     """The names of the columns with lower bounds, or None if nothing is known."""
     names = []
     if channel.delivered and not channel.counts_deliveries():
         names.append("unacked")
     if channel.published and not channel.counts_publishes():
         names.append("unconfirmed")
-    if guessed(channel):
+    if has_estimates(channel):
         names += ["confirm_p50_ms", "confirm_p99_ms"]
     return " ".join(names)
 
 
-def together(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """The names of columns of several rows, each once."""
     return " ".join(sorted({name for text in names for name in text.split()}))
 
 
 def unconfirmed(channel: Any) -> int | None:
     """Lower bound of the unconfirmed publishes; None if unknown."""
-    if guessed(channel):
+    if has_estimates(channel):
         return int(channel.unnumbered_confirms.unconfirmed)
     if channel.counts_publishes() or not channel.published:
         return int(channel.unconfirmed)

@@ -20,7 +20,7 @@ from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
 from amqpsniff.live.news import News
-from amqpsniff.live.peers import NAMING
+from amqpsniff.live.peers import HINT_COLUMNS
 from amqpsniff.options import Options
 from amqpsniff.pipeline import LATEST_NS, Pipeline
 from amqpsniff.session.counts import Histogram
@@ -118,7 +118,8 @@ class Watch:
         settle_seconds: Maximum wait of rows; None for no limit.
         columns: Columns to return, by table; those of links are made if they are named.
         time_deliveries: True to count the times from publishes to their deliveries.
-        hear: True if the census takes what messages say of their clients: the columns `NAMING`.
+        name_clients: True if the census takes what messages show of their clients, by their
+            `HINT_COLUMNS`.
 
     Attributes:
         lock: Held while anything changes that another thread may want to read.
@@ -142,7 +143,7 @@ class Watch:
         settle_seconds: float | None = SETTLE_SECONDS,
         columns: Mapping[str, Collection[str]] | None = None,
         time_deliveries: bool = False,
-        hear: bool = False,
+        name_clients: bool = False,
     ) -> None:
         columns = columns or {}
         self.source = source
@@ -154,14 +155,16 @@ class Watch:
         self.judged = judge or "findings" in tables
         self.delivery_times = Histogram() if time_deliveries else None
         self.census = census
-        self._listeners: list[tuple[Maker, Callable[[Any], None]]] = []
+        self._message_readers: list[tuple[Maker, Callable[[Any], None]]] = []
         if self.delivery_times is not None:
             count = partial(_count_deliveries, self.delivery_times)
-            self._listeners.append((Maker("messages", columns=(PUBLISHED,)), count))
-        if hear:
-            self._listeners.append((Maker("messages", columns=NAMING), census.hear))
+            self._message_readers.append((Maker("messages", columns=(PUBLISHED,)), count))
+        if name_clients:
+            self._message_readers.append(
+                (Maker("messages", columns=HINT_COLUMNS), census.add_hints)
+            )
         plan = plan_for(
-            [*self._makers, *(maker for maker, _ in self._listeners)],
+            [*self._makers, *(maker for maker, _ in self._message_readers)],
             ("findings",) if judge else (),
             census=census,
             on_connection_end=self.introductions.add,
@@ -324,8 +327,8 @@ class Watch:
 
     def _made(self, taken: Any, now_ns: int) -> Batches:
         frames, messages, *_ = taken
-        for maker, hear in self._listeners:
-            hear(maker.make(taken))
+        for maker, read in self._message_readers:
+            read(maker.make(taken))
         for giver in self._givers:
             yield from ((giver.table, batch) for batch in giver.add(taken, now_ns))
         tables = {giver.table for giver in self._givers}

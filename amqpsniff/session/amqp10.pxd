@@ -3,8 +3,8 @@ cimport cython
 from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
+from amqpsniff.session.amqp10_links cimport Address, Link, Windows
 from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
-from amqpsniff.session.links cimport Address, Link, Windows
 from amqpsniff.session.rules.emitter cimport Emitter
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.tracker cimport Tracker

@@ -38,6 +38,7 @@ from cython.cimports.amqpsniff.decode.codes import TRUNCATED
 from cython.cimports.amqpsniff.decode.octets import code_of
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.amqp10_links import Address, Link, Windows, ahead
 from cython.cimports.amqpsniff.session.codes import (
     ACKED,
     AUTOMATIC,
@@ -58,7 +59,6 @@ from cython.cimports.amqpsniff.session.entities import (
     Session,
     pending_message,
 )
-from cython.cimports.amqpsniff.session.links import Address, Link, Windows, ahead
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.occasions import LARGE_BYTES, LARGE_HEADERS_BYTES

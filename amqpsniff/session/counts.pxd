@@ -12,7 +12,6 @@ cdef class Histogram:
 
 cdef class LatencyHistogram:
     cdef public long long number
-    cdef public long long number_before
     cdef public int[::1] now
     cdef public int[::1] before
     cpdef int add(self, long long time_ns) except? -1

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from array import array
-from math import log2
 
 import cython
 from cython.cimports.amqpsniff.null import NULL
@@ -25,9 +24,6 @@ EXACT_SIZES = 4096
 """Numbers below are counted as they are; larger ones are rounded down to 9 bits, an error of less
 than 0.4 %."""
 
-MOST_NS = (1 << 44) - 1
-"""The longest delay that is told apart."""
-
 STEPS, DROPPED_BITS = 256, 4
 PLACES = EXACT_SIZES + 51 * STEPS
 
@@ -44,131 +40,10 @@ RECENT_ROUTES = 512
 `summary` of 37,000 messages with 360 pairs of exchange and routing key."""
 
 _SECOND = cython.declare(cython.longlong, SECOND_NS)
-_MOST_NS = cython.declare(cython.longlong, MOST_NS)
 _EXACT = cython.declare(cython.longlong, EXACT_SIZES)
 _STEPS = cython.declare(cython.longlong, STEPS)
 _DROPPED = cython.declare(cython.longlong, DROPPED_BITS)
 _RECENT_ROUTES = cython.declare(cython.longlong, RECENT_ROUTES)
-
-
-def extent(numbers: cython.longlong[::1]) -> Any:
-    """The smallest and the largest of some numbers."""
-    least: cython.longlong = numbers[0]
-    most: cython.longlong = numbers[0]
-    at: cython.Py_ssize_t
-    for at in range(1, len(numbers)):
-        if numbers[at] < least:
-            least = numbers[at]
-        elif numbers[at] > most:
-            most = numbers[at]
-    return least, most
-
-
-def in_order(numbers: cython.longlong[::1]) -> Any:
-    """The numbers in ascending order, in which they mostly are."""
-    at: cython.Py_ssize_t
-    for at in range(1, len(numbers)):
-        if numbers[at] < numbers[at - 1]:
-            return array("q", sorted(array("q", bytes(numbers))))
-    return numbers
-
-
-def folded(sums: cython.longlong[::1], peaks: cython.longlong[::1]) -> Any:
-    """Merge every two steps into one: the sums, and the peak of each above its beginning. The
-    second half of the arrays is zero; `peaks` may be empty.
-    """
-    size: cython.Py_ssize_t = len(sums)
-    at: cython.Py_ssize_t
-    found = array("q", bytes(8 * size)), array("q", bytes(8 * len(peaks)))
-    lower: cython.longlong[::1] = found[0]
-    higher: cython.longlong[::1] = found[1]
-    for at in range(size // 2):
-        lower[at] = sums[2 * at] + sums[2 * at + 1]
-        if len(peaks):
-            higher[at] = max(peaks[2 * at], sums[2 * at] + peaks[2 * at + 1])
-    return found
-
-
-def add_sums(
-    sums: cython.longlong[::1],
-    times: cython.longlong[::1],
-    amounts: cython.longlong[::1],
-    begin: cython.longlong,
-    width: cython.longlong,
-) -> int:
-    """Add the amount at each time, 1 where there are no amounts, to the sum of its step."""
-    at: cython.Py_ssize_t
-    counted: cython.bint = len(amounts) == 0
-    for at in range(len(times)):
-        sums[(times[at] - begin) // width] += 1 if counted else amounts[at]
-    return 0
-
-
-def add_levels(
-    sums: cython.longlong[::1],
-    peaks: cython.longlong[::1],
-    begun: cython.longlong[::1],
-    ended: cython.longlong[::1],
-    begin: cython.longlong,
-    width: cython.longlong,
-) -> int:
-    """One more at each time of the first, one less at each of the second, both in order: the sum of
-    each step, and how far it rises above where it begins.
-    """
-    one: cython.Py_ssize_t = 0
-    other: cython.Py_ssize_t = 0
-    step: cython.longlong = -1
-    rise: cython.longlong = 0
-    first: cython.bint = True
-    while one < len(begun) or other < len(ended):
-        rises: cython.bint = other == len(ended) or (
-            one < len(begun) and begun[one] <= ended[other]
-        )
-        place: cython.longlong = ((begun[one] if rises else ended[other]) - begin) // width
-        if place != step:
-            if step >= 0:
-                sums[step] += rise
-            step, rise = place, 0
-            first = True
-        rise += 1 if rises else -1
-        if rises:
-            one += 1
-        else:
-            other += 1
-        if first or sums[step] + rise > peaks[step]:
-            peaks[step] = max(peaks[step], sums[step] + rise)
-            first = False
-    if step >= 0:
-        sums[step] += rise
-    return 0
-
-
-def add_delays(
-    every: Histogram,
-    by_step: dict[Any, Any],
-    places: cython.longlong,
-    times: cython.longlong[::1],
-    delays: cython.longlong[::1],
-    begin: cython.longlong,
-    width: cython.longlong,
-) -> int:
-    """Count each delay, and by the step of its time and its size, twelve places to a doubling.
-
-    `by_step` has an array of 32 bits for each step.
-    """
-    step: cython.longlong = -1
-    counts: cython.int[::1] = array("i")
-    at: cython.Py_ssize_t
-    for at in range(len(times)):
-        every.add(delays[at])
-        if (times[at] - begin) // width != step:
-            step = (times[at] - begin) // width
-            if step not in by_step:
-                by_step[step] = array("i", bytes(4 * places))
-            counts = by_step[step]
-        place: cython.Py_ssize_t = int(12 * log2(min(max(delays[at], 1), _MOST_NS)))
-        counts[place] += 1
-    return 0
 
 
 @cython.ccall
@@ -274,7 +149,6 @@ class LatencyHistogram:
     """
 
     number: cython.longlong
-    number_before: cython.longlong
 
     now: cython.int[::1]
     before: cython.int[::1]
@@ -282,7 +156,7 @@ class LatencyHistogram:
     def __init__(self) -> None:
         self.now = array("i", bytes(4 * DELAY_PLACES))
         self.before = array("i", bytes(4 * DELAY_PLACES))
-        self.number = self.number_before = 0
+        self.number = 0
 
     @cython.ccall
     @cython.exceptval(-1)
@@ -306,7 +180,6 @@ class LatencyHistogram:
     def rotate(self) -> None:
         """Begin to forget."""
         self.before = self.now
-        self.number_before = self.number
         self.now = array("i", bytes(4 * DELAY_PLACES))
         self.number = 0
 

@@ -189,8 +189,10 @@ class Fingerprinter:
 
     @cython.ccall
     @cython.exceptval(1)
-    def octets(self, octets: bytes) -> cython.ulonglong:
+    def octets(self, octets: bytes | None) -> cython.ulonglong:
         """The hash of a text, the same as `word` gives for it."""
+        if octets is None:
+            return _NOTHING
         self.reader.read_from(octets)
         return self.reader.hash_with(self.seed, 0, len(octets))
 

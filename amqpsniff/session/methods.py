@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Methods that do not come with every message: tables of their handlers, and of the states that
-methods lead to (`state_machine`).
+"""Methods that do not come with every message: the states that they lead to (`state_machine`), the
+requests that they answer (`ReplyMatcher`), and their handlers.
 
 A handler of `ON_CHANNEL` is called with the tracker, the channel, the frame, and the request that
 the method answers, or None; one of `ON_CONNECTION` with the session in place of the channel. If the
@@ -16,15 +16,18 @@ from functools import lru_cache
 from typing import Any
 
 import cython
+from cython.cimports.amqpsniff.clock import elapsed
+from cython.cimports.amqpsniff.decode.rows import FrameRows
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
+from cython.cimports.amqpsniff.session.counts import Histogram
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Consumer, Session
 from cython.cimports.amqpsniff.session.method_flags import (
     CHANNEL_CLOSE,
     CHANNEL_CLOSE_OK,
     CHANNEL_OPEN,
 )
-from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request, request_of
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import CUT, FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
@@ -34,20 +37,40 @@ from amqpsniff.session.owing import sentence
 from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amqpsniff.session.settling import Settler
+
 MAX_CANCELLED = 64
 """Consumers of a channel that the broker cancelled and that are remembered, the latest ones."""
 
+MAX_EARLY_REPLIES = 16
+"""Replies of a channel number that wait for a late request, the latest ones."""
+
 _METHODS = cython.declare(cython.int, len(method_flags.NAMES))
+_NAMES = cython.declare(list, method_flags.NAMES)
+"""By number, since dialects may have methods of one name."""
 
 _CONNECTION_AFTER = cython.declare(bytes, CONNECTION.after)
 _CONNECTION_CLOSING = cython.declare(bytes, CONNECTION.closing)
 _CHANNEL_AFTER = cython.declare(bytes, CHANNEL.after)
 _CLOSES = cython.declare(bytes, method_flags.CLOSES)
+_REPLIES = cython.declare(bytes, method_flags.REPLIES)
 _STEPS = cython.declare(bytes, method_flags.STEPS)
 _CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
+_FREE = cython.declare(str, BLOCKING.start)
+
+_MAX_LOST = cython.declare(cython.int, 16)
+
+_UNKNOWN_TAG = re.compile(r"unknown delivery tag (\d+)")
+_MAX_TAG = 2**63 - 1
+_ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
 # on which something comes although its beginning was not seen
 _PROVED = cython.declare(cython.int, CHANNEL.code("open"))
 _OVER = cython.declare(cython.int, CONNECTION.code("over"))
+
+
+# states
 
 
 def move_connection(session: Session, method: cython.int, side: cython.int) -> cython.bint:
@@ -95,6 +118,13 @@ def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython
     return 0
 
 
+# requests and their replies
+
+
+_NO_REQUESTS: list[Any] = cython.declare(list, [])
+"""Of slots where nothing waits: never added to."""
+
+
 def drop_requests(slot: ChannelSlot, side: cython.int, closes: cython.bint) -> cython.int:
     """Drop the requests of a side, which get no reply; close requests only if `closes`."""
     request: Request
@@ -110,13 +140,247 @@ def drop_requests(slot: ChannelSlot, side: cython.int, closes: cython.bint) -> c
     return 0
 
 
-_FREE = cython.declare(str, BLOCKING.start)
+@cython.cfunc
+def _is_later(place: Any, request: Request) -> cython.bint:
+    """True if a place (packet number, ts_ns) comes after a request by its packet and by its time:
+    each capture has packet numbers of its own.
+    """
+    return place[0] > request.number and place[1] >= request.ts_ns
 
-_MAX_LOST = cython.declare(cython.int, 16)
 
-_UNKNOWN_TAG = re.compile(r"unknown delivery tag (\d+)")
-_MAX_TAG = 2**63 - 1
-_ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
+@cython.cfunc
+def _losses(session: Session, side: cython.int) -> cython.longlong:
+    """The number of losses of frames of a side so far."""
+    lost: list[Any] = session.lost_at[side] if session.lost_at is not None else None
+    return lost[len(lost) - 1][2] if lost else 0
+
+
+@cython.cfunc
+def _losses_before(session: Session, request: Request) -> cython.longlong:
+    """The number of losses of the other side's frames before a request; -1 if that is forgotten."""
+    if session.lost_at is None:
+        return 0
+    lost: list[Any] = session.lost_at[1 - request.side]
+    for at, (*place, count) in enumerate(lost):
+        if _is_later(place, request):
+            return count - 1 if at or count == 1 else -1
+    return _losses(session, 1 - request.side)
+
+
+@cython.cclass
+class ReplyMatcher:
+    """Finds the request that a method answers.
+
+    After a resynchronization, or a wait for a hole, frames come late, after later frames of the
+    other side: requests after their replies, and after a loss of these replies. So the last replies
+    of a channel slot without a request are kept as (method, side, packet number, ts_ns, losses of
+    that side so far), and packet numbers decide the order.
+
+    Args:
+        limits: Bounds on what is remembered.
+        settler: Counts the entries dropped because of a limit; has the scope of the census.
+        measures: Keep times of replies: a `counts.Histogram` for each request by name.
+    """
+
+    most: cython.longlong
+
+    settler: Settler
+    histograms: dict[Any, Any]
+
+    def __init__(self, limits: Any, settler: Any, measures: bool) -> None:
+        self.most = limits.requests
+        self.settler = settler
+        self.histograms = {} if measures else None
+
+    def ask(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+        subject: Any,
+    ) -> cython.int:
+        """A request that waits for its reply from now on, unless it is late and that is there."""
+        request: Request = request_of(frames, row)
+        before: cython.longlong = _losses_before(session, request)
+        if slot.early_replies and self._find_early_reply(session, slot, request, before):
+            return 0
+        if before < _losses(session, 1 - side):
+            return 0  # its reply may be missing
+        if (slot.no_reply_expected | session.no_reply_expected) & (1 << side) and not _CLOSES[
+            method
+        ]:
+            return 0
+        if len(slot.requests) >= self.most:
+            return self.settler.limit_reached("requests")
+        request.subject = subject
+        if not slot.requests:
+            slot.requests = []
+        slot.requests.append(request)
+        frames.wait(row)
+        return 0
+
+    @cython.cfunc
+    def reply(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+    ) -> Request:
+        """The request that a method of `ANSWERS` answers, noted in its frame; or None."""
+        place: cython.Py_ssize_t = 0
+        request: Request = None
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        while place < len(slot.requests):
+            request = slot.requests[place]
+            if (
+                request.side != side
+                and _REPLIES[request.method * _METHODS + method]
+                and not (number < request.number and ts_ns <= request.ts_ns)
+            ):
+                break
+            place += 1
+        if place == len(slot.requests):
+            early = (method, side, number, ts_ns, _losses(session, side))
+            slot.early_replies = [*slot.early_replies[-MAX_EARLY_REPLIES + 1 :], early]
+            return None
+        del slot.requests[place]
+        if not slot.requests:
+            slot.requests = _NO_REQUESTS
+        request.rows.settle(request.row)
+        self._answer(session, slot, request, number, ts_ns)
+        return request
+
+    def _find_early_reply(
+        self, session: Session, slot: ChannelSlot, request: Request, before: cython.longlong
+    ) -> cython.bint:
+        """True if a reply came before a request; it is its own if nothing was lost `before` it."""
+        kept = [
+            one
+            for one in slot.early_replies
+            if one[1] == request.side or _is_later(one[2:4], request)
+        ]
+        slot.early_replies = kept
+        for place, (reply, by, number, ts_ns, losses) in enumerate(kept):
+            if by != request.side and _REPLIES[request.method * _METHODS + reply]:
+                del kept[place]
+                if losses <= before:
+                    self._answer(session, slot, request, number, ts_ns)
+                return True
+        return False
+
+    def _answer(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        request: Request,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
+        """A request was answered in a packet, at a time."""
+        rows: FrameRows = request.rows
+        took: cython.longlong = elapsed(request.ts_ns, ts_ns)
+        counts: cython.bint = True
+        if self.settler.scope is not None:
+            counts = self.settler.scope.includes(session.connection, slot.number, request.ts_ns)
+        if self.histograms is not None and took != NULL and counts:
+            name = _NAMES[request.method]
+            histogram: Histogram = self.histograms.get(name)
+            if histogram is None:
+                histogram = self.histograms[name] = Histogram()
+            histogram.add(took)
+        if rows.wanted and not rows.given:
+            rows.response_packet_number.values[request.row] = number
+            rows.response_ns.values[request.row] = took
+        return 0
+
+
+# times of replies
+
+
+@cython.no_gc
+@cython.cclass
+class ReplyTimes:
+    """Times that answers to one method took. `number` and `ts_ns` are of the slowest request.
+
+    `before`: those of the method that was answered first before it, or None.
+    """
+
+    name: str
+    before: ReplyTimes
+    count: cython.longlong
+    took_ns: cython.longlong
+    longest_ns: cython.longlong
+    number: cython.longlong
+    ts_ns: cython.longlong
+
+    def __init__(self, name: str, before: ReplyTimes | None) -> None:
+        self.name, self.before = name, before
+        self.count = self.took_ns = self.number = 0
+        self.longest_ns = -1
+        self.ts_ns = NULL
+
+
+@cython.no_gc
+@cython.cclass
+class Waited:
+    """Time in which a connection waited for answers, overlapping waits counted once. `number` and
+    `ts_ns` are of the first request; `latest` is of the method that was answered first last.
+    """
+
+    latest: ReplyTimes
+
+    number: cython.longlong
+    ts_ns: cython.longlong
+    count: cython.longlong
+    waited_ns: cython.longlong
+    until_ns: cython.longlong
+
+    def __init__(self, request: Request) -> None:
+        self.number, self.ts_ns = request.number, request.ts_ns
+        self.count = self.waited_ns = self.until_ns = 0
+        self.latest = None
+
+    def by_method(self) -> dict[str, ReplyTimes]:
+        """The answers by method, in the order in which each was answered first."""
+        answers: ReplyTimes = self.latest
+        found: list[Any] = []
+        while answers is not None:
+            found.append((answers.name, answers))
+            answers = answers.before
+        return dict(reversed(found))
+
+
+def note_answer(
+    memory: dict[Any, Any], name: str, request: Request, now: cython.longlong
+) -> cython.longlong:
+    """Remember how long an answer took, by the request's method, and give that."""
+    took: cython.longlong = max(now - request.ts_ns, 0)
+    waited: Waited = memory.get("waited")
+    if waited is None:
+        waited = memory["waited"] = Waited(request)
+    answers: ReplyTimes = waited.latest
+    while answers is not None and answers.name != name:
+        answers = answers.before
+    if answers is None:
+        answers = waited.latest = ReplyTimes(name, waited.latest)
+    answers.count += 1
+    answers.took_ns += took
+    if took > answers.longest_ns:
+        answers.longest_ns = took
+        answers.number, answers.ts_ns = request.number, request.ts_ns
+    waited.count += 1
+    since: cython.longlong = max(request.ts_ns, waited.until_ns)
+    if now > since:
+        waited.waited_ns += now - since
+    waited.until_ns = now
+    return took
 
 
 # channels
@@ -416,7 +680,7 @@ def _recover(tracker: Any, channel: Channel, frame: MethodFrame, request: Reques
     if frame.side == CLIENT and not frame.whole:
         tracker.settler.acknowledge_in_part(channel, -1)
     elif frame.side == CLIENT and frame.flags & REQUEUE:
-        until = tracker.answered_to(channel.deliveries, frame.row, frame.number, frame.ts_ns)
+        until = tracker.last_answerable(channel.deliveries, frame.row, frame.number, frame.ts_ns)
         if until is not None:
             tracker.settler.recover(channel, until, frame.number, frame.ts_ns)
 

@@ -7,7 +7,7 @@ last `MAX_PUBLISHES` are kept, in a ring; for equal marks only the last. Forgott
 found. Missing frames never cause a false match. If frames of a broker are missing after a publish,
 it may have been returned or refused in them, so an equal publish does not count as a repetition. If
 frames of a client are missing, an equal publish may be among them, so a delivery may be of that.
-`amqpsniff.session.link_recorder` finds more if links are requested, at several times the cost.
+`amqpsniff.session.linker` finds more if links are requested, at several times the cost.
 """
 
 from __future__ import annotations

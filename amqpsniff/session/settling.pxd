@@ -14,9 +14,25 @@ cdef class Answer:
     cdef public long long ts_ns
 cdef Answer answer_of(int outcome, long long number, long long ts_ns, long long tag=*, bint multiple=*)
 
+cdef class UnnumberedConfirms:
+    cdef public long long counted
+    cdef public long long before
+    cdef public long long published
+    cdef public long long answered
+    cdef public long long places
+    cdef public long long oldest
+    cdef public bint missed
+    cdef public long long[::1] sent
+    cpdef int forget(self) except? -1
+    cpdef bint is_crowded(self) except? -1
+    cpdef int grow(self) except? -1
+    cpdef int publish(self, long long number, long long ts_ns, bint late) except? -1
+    cpdef long long confirm(self, long long tag, bint multiple) except? -1
+    cpdef long long place(self, long long tag) except? -1
+
 @cython.final
 cdef class Settler:
-    cdef public object unanswered
+    cdef public object returnable
     cdef public long long most
     cdef public long long max_disorder
     cdef public long long max_returnable
@@ -41,7 +57,7 @@ cdef class Settler:
     cdef int publish_unnumbered(self, Channel channel, PendingMessage entry, bint late) except? -1
     cdef int follow_tag(self, Channel channel, long long tag) except? -1
     cdef int deliver(self, Channel channel, PendingMessage entry) except? -1
-    cdef int _wait(self, Channel channel, PendingMessage entry) except? -1
+    cdef int _count_wait(self, Channel channel, PendingMessage entry) except? -1
     cdef int expect_return(self, Channel channel, PendingMessage entry) except? -1
     cdef int _give_up(self, PendingMessage entry) except? -1
     cdef int confirm(self, Channel channel, Answer answer, long long until) except? -1
@@ -72,8 +88,8 @@ cdef class Settler:
     cdef PendingMessage settle_returned(self, PendingMessage returned)
     cpdef int select(self, Channel channel) except? -1
     cpdef int committed(self, Channel channel, long long number) except? -1
-    cdef int _be_done(self, PendingMessage entry) except? -1
+    cdef int _end_publish(self, PendingMessage entry) except? -1
     cdef int _discard_returnable(self, PendingMessage entry) except? -1
     cpdef int finish(self, Channel channel) except? -1
     cdef int _leave_open(self, PendingMessage entry) except? -1
-    cdef int _open_end(self, PendingMessage entry) except? -2
+    cdef int _outcome_if_open(self, PendingMessage entry) except? -2

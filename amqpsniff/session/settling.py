@@ -33,11 +33,9 @@ from cython.cimports.amqpsniff.session.entities import (
     PendingMessage,
 )
 from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS, PAUSED_ACKS_NS
-from cython.cimports.amqpsniff.session.unnumbered_confirms import UnnumberedConfirms
 
 from amqpsniff.session import entities
 from amqpsniff.session.codes import OUTCOMES
-from amqpsniff.session.unnumbered_confirms import FEW_PLACES, MAX_ALL_PLACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +43,6 @@ if TYPE_CHECKING:
 
 _BY_PLACE = attrgetter("packet_number", "number")
 _MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
-_FEW_PLACES = cython.declare(cython.longlong, FEW_PLACES)
-_MAX_ALL_PLACES = cython.declare(cython.longlong, MAX_ALL_PLACES)
 _UNKNOWN = cython.declare(cython.int, -1)
 
 REFUSAL_NS = 2_000_000_000
@@ -89,8 +85,160 @@ def answer_of(
     return answer
 
 
-_UNSURE = cython.declare(Answer, answer_of(_UNKNOWN, -1, NULL))
+_UNKNOWN_ANSWER = cython.declare(Answer, answer_of(_UNKNOWN, -1, NULL))
 """The answer to a message that may have had another one, which is missing."""
+
+
+FEW_PLACES = 8
+"""Publishes of a channel that are remembered at first, in 128 bytes: most channels need no more."""
+
+BLIND_PLACES = 64
+"""The most before the first confirm: perhaps there is none."""
+
+MAX_PLACES = 4_096
+"""The most, in 64 kB. Confirms of older publishes are not measured."""
+
+MAX_ALL_PLACES = 1 << 20
+"""The most beyond the first ones of each channel, over all of them: 16 MB."""
+
+_FEW_PLACES = cython.declare(cython.longlong, FEW_PLACES)
+_BLIND_PLACES = cython.declare(cython.longlong, BLIND_PLACES)
+_MAX_PLACES = cython.declare(cython.longlong, MAX_PLACES)
+_MAX_ALL_PLACES = cython.declare(cython.longlong, MAX_ALL_PLACES)
+
+_HIGHEST_TAG = cython.declare(cython.longlong, 1 << 62)
+"""Tags above are nonsense; no channel lives so long."""
+
+
+@cython.cclass
+class UnnumberedConfirms:
+    """Times of confirms of publishes whose numbers are unknown, as lower bounds.
+
+    The channel was open before the capture began, or publishes of it may be missing. But every
+    confirmed number was published: with `published` publishes captured so far, a confirm of tag n
+    proves at least n - `published` publishes before them. `before` is the largest of these
+    differences. So a confirm of tag n answers the captured publish n - `before` or an earlier one,
+    and the time since that publish is a lower bound. Once no publish was unconfirmed for a moment,
+    the times are exact.
+
+    Publishes and confirms come in the order in which they were sent: the reassembler delivers
+    acknowledged data before the segment that acknowledges it. After a resynchronization publishes
+    may come after their confirms (`late` publishes). After missing frames the count begins again.
+
+    At least `before` publishes were made before that point; `counted` of them were captured.
+    `published` were captured since. `answered` is the highest number that was confirmed or refused,
+    0 before there was one. `sent` has packet and time of the last `places` publishes, from the one
+    after `oldest` on; `missed`: a confirm was of an older one.
+    """
+
+    counted: cython.longlong
+    before: cython.longlong
+    published: cython.longlong
+    answered: cython.longlong
+    places: cython.longlong
+    oldest: cython.longlong
+    missed: cython.bint
+
+    sent: cython.longlong[::1]
+
+    def __init__(self, counted: int = 0) -> None:
+        self.places = _FEW_PLACES
+        self.sent = array("q", bytes(16 * FEW_PLACES))
+        self.counted = counted
+        self.forget()
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def forget(self) -> cython.int:
+        """Begin again: frames may be missing, so that the numbers are unknown."""
+        self.before = self.counted
+        self.published = self.answered = self.oldest = 0
+        self.missed = False
+        return 0
+
+    @property
+    def unconfirmed(self) -> Any:
+        """The least number of publishes that are not confirmed."""
+        return max(0, self.before + self.published - self.answered)
+
+    def waiting(self) -> list[tuple[int, int]]:
+        """Packet and time of each publish that is certainly not confirmed, where one ever was."""
+        first: cython.longlong = max(self.answered - self.before, self.oldest)
+        if self.answered == 0:
+            return []
+        at: cython.longlong
+        found = []
+        for at in range(first, self.published):
+            place = 2 * (at % self.places)
+            found.append((self.sent[place], self.sent[place + 1]))
+        return found
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def is_crowded(self) -> cython.bint:
+        """True if there should be more places."""
+        if self.places >= (_MAX_PLACES if self.answered else _BLIND_PLACES):
+            return False
+        waiting: cython.longlong = self.before + self.published - self.answered
+        return self.missed or 2 * waiting >= self.places
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def grow(self) -> cython.int:
+        """Make twice as many places; gives how many more there are."""
+        at: cython.longlong
+        more: cython.longlong = self.places
+        sent: cython.longlong[::1] = array("q", bytes(32 * self.places))
+        for at in range(self.oldest, self.published):
+            sent[2 * (at % (2 * more))] = self.sent[2 * (at % more)]
+            sent[2 * (at % (2 * more)) + 1] = self.sent[2 * (at % more) + 1]
+        self.sent = sent
+        self.places = 2 * more
+        self.missed = False
+        return more
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def publish(
+        self, number: cython.longlong, ts_ns: cython.longlong, late: cython.bint
+    ) -> cython.int:
+        """A publish in a packet, at a time; `late`: it may have come before confirms so far."""
+        if late:
+            self.before = self.counted
+        place: cython.longlong = 2 * (self.published % self.places)
+        self.sent[place] = number
+        self.sent[place + 1] = ts_ns
+        self.published += 1
+        self.oldest = max(self.oldest, self.published - self.places)
+        return 0
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def confirm(self, tag: cython.longlong, multiple: cython.bint) -> cython.longlong:
+        """Publishes are confirmed, or refused: one with this number, or all up to it (0: all).
+
+        Gives the first number, up to the tag, of those that it was said of now and whose publishes
+        are remembered, see `place`; -1 if there are none.
+        """
+        first: cython.longlong = tag
+        if tag <= 0 or tag > _HIGHEST_TAG:
+            if tag == 0:
+                self.forget()
+            return -1
+        if multiple and 0 < self.answered < tag:
+            first = self.answered + 1
+        self.before = max(self.before, tag - self.published)
+        self.answered = max(self.answered, tag)
+        if self.before < first <= self.before + self.oldest:
+            self.missed = True
+        first = max(first, self.before + self.oldest + 1)
+        return first if first <= tag else -1
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def place(self, tag: cython.longlong) -> cython.longlong:
+        """The place in `sent` of the publish with a number, or of a later one."""
+        return 2 * ((tag - self.before - 1) % self.places)
 
 
 @cython.final
@@ -110,7 +258,7 @@ class Settler:
         census: Counts outcomes and times; None without one.
     """
 
-    unanswered: Any
+    returnable: Any
     most: cython.longlong
     max_disorder: cython.longlong
     max_returnable: cython.longlong
@@ -131,7 +279,7 @@ class Settler:
         self.max_disorder = limits.disorder
         self.max_returnable = limits.returnable
         self.outstanding = 0
-        self.unanswered: Any = deque()
+        self.returnable: Any = deque()
         self.hits = {}
         self.emitter = emitter
         self.histograms = self.bounds = self.scope = self.recent_latencies = None
@@ -225,7 +373,7 @@ class Settler:
         entry.open_row = True
         rows.wait(row)
         if entry.may_return:
-            _tell_apart(entry)
+            _index_when_written(entry)
         return 0
 
     # entries begin
@@ -296,10 +444,10 @@ class Settler:
             self._leave_open(before)
         self.count_unsettled(channel, entry)
         if entry.wants and channel.unsettled == 1 and channel.times.last_ack_ns != NULL:
-            self._wait(channel, entry)
+            self._count_wait(channel, entry)
         return 0
 
-    def _wait(self, channel: Channel, entry: PendingMessage) -> cython.int:
+    def _count_wait(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery came while none was unsettled: count how long the consumer had waited."""
         if entry.ts_ns == NULL:
             return 0
@@ -318,15 +466,15 @@ class Settler:
             return self.limit_reached("outstanding")
         self.outstanding += 1
         entry.losses = channel.losses
-        self.outstanding -= _add_returnable(entry, self.unanswered)
-        if len(self.unanswered) > self.max_returnable:
-            self._give_up(self.unanswered.popleft())
+        self.outstanding -= _add_returnable(entry, self.returnable)
+        if len(self.returnable) > self.max_returnable:
+            self._give_up(self.returnable.popleft())
         return 0
 
     def _give_up(self, entry: PendingMessage) -> cython.int:
         """A publish was not returned for long: it is done, or only waits for its confirm."""
         if entry.number <= 0:
-            return self._be_done(entry)
+            return self._end_publish(entry)
         return self._discard_returnable(entry)
 
     # entries end
@@ -349,7 +497,7 @@ class Settler:
             )
             for entry in channel.publishes.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
-                self.confirm_one(channel, entry, answer if sure else _UNSURE)
+                self.confirm_one(channel, entry, answer if sure else _UNKNOWN_ANSWER)
             return 0
         entry = channel.publishes.pop(tag)
         return 0 if entry is None else self.confirm_one(channel, entry, answer)
@@ -406,7 +554,7 @@ class Settler:
         if answer.outcome == _UNKNOWN or (
             entry.number <= channel.times.maybe_returned_to and entry.may_return
         ):
-            return self._be_done(entry)
+            return self._end_publish(entry)
         times: MessageTimes = channel.own_times()
         if answer.outcome == CONFIRMED:
             times.confirmed += 1
@@ -456,7 +604,7 @@ class Settler:
             doubt: cython.longlong = max(channel.maybe_settled_to, channel.tag_before_loss)
             for entry in channel.deliveries.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
-                self._acknowledge(channel, entry, answer if sure else _UNSURE)
+                self._acknowledge(channel, entry, answer if sure else _UNKNOWN_ANSWER)
             if known:
                 return 0
         else:
@@ -628,7 +776,7 @@ class Settler:
     def refuse_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """A client's nack or reject of a delivery that may be requeued or discarded by it."""
         entry: PendingMessage = channel.deliveries.pop(tag)
-        return 0 if entry is None else self._take_effect(channel, entry, _UNSURE)
+        return 0 if entry is None else self._take_effect(channel, entry, _UNKNOWN_ANSWER)
 
     def _acknowledge(self, channel: Channel, entry: PendingMessage, answer: Answer) -> cython.int:
         """A delivery is acknowledged: now, with its transaction, or if the broker allows it."""
@@ -699,7 +847,7 @@ class Settler:
         answer: Answer = answer_of(REQUEUED, number, ts_ns)
         for entry in channel.deliveries.pop_until(until):
             sure: cython.bint = entry.number > channel.tag_before_loss
-            self._settle_delivery(channel, entry, answer if sure else _UNSURE)
+            self._settle_delivery(channel, entry, answer if sure else _UNKNOWN_ANSWER)
         return 0
 
     @cython.ccall
@@ -749,7 +897,7 @@ class Settler:
         if len(candidates) > 1 or entry.losses != channel.losses:
             channel.publishes_uncertain = True
             for entry in candidates:
-                self._be_done(entry)
+                self._end_publish(entry)
             return None
         if entry.wants:
             entry.channel.unconfirmed -= 1
@@ -771,10 +919,10 @@ class Settler:
         """The first publishes of a channel's transactions, up to a number, cannot come back."""
         while channel.uncommitted and channel.uncommitted_start < number:
             channel.uncommitted_start += 1
-            self._be_done(channel.uncommitted.popleft())
+            self._end_publish(channel.uncommitted.popleft())
         return 0
 
-    def _be_done(self, entry: PendingMessage) -> cython.int:
+    def _end_publish(self, entry: PendingMessage) -> cython.int:
         """A publish can no longer come back."""
         self.leave(entry, -1)
         return self._discard_returnable(entry)
@@ -806,7 +954,7 @@ class Settler:
             self.outstanding -= 1
             self.leave(entry, UNCONFIRMED if entry.number > doubt else -1)
         for entry in _all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
-            self._be_done(entry)
+            self._end_publish(entry)
         channel.awaiting_return = channel.by_fingerprint = {}
         for entry in channel.deliveries.pop_until(-1):
             self._leave_open(entry)
@@ -826,10 +974,10 @@ class Settler:
     def _leave_open(self, entry: PendingMessage) -> cython.int:
         """A delivery is no longer settled."""
         self.outstanding -= 1
-        return self.leave(entry, self._open_end(entry))
+        return self.leave(entry, self._outcome_if_open(entry))
 
     @cython.exceptval(-2)
-    def _open_end(self, entry: PendingMessage) -> cython.int:
+    def _outcome_if_open(self, entry: PendingMessage) -> cython.int:
         """The outcome of a delivery that nothing settles; null if that may not be captured."""
         channel: Channel = entry.channel
         if not entry.wants or entry.number <= channel.doubtful_delivery():
@@ -848,12 +996,12 @@ def _take_missed(channel: Channel, tag: cython.longlong, multiple: cython.bint) 
         tags.clear()
         return False
     at: cython.Py_ssize_t = bisect_left(tags, tag)
-    there: cython.bint = at < len(tags) and tags[at] == tag
+    is_missing: cython.bint = at < len(tags) and tags[at] == tag
     if multiple:
         del tags[: bisect_right(tags, tag)]
-    elif there:
+    elif is_missing:
         del tags[at]
-    return there
+    return is_missing
 
 
 # Publishes that may come back are listed by route in `Channel.awaiting_return`. Where a route has
@@ -866,15 +1014,15 @@ def _take_missed(channel: Channel, tag: cython.longlong, multiple: cython.bint) 
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
+def _add_returnable(entry: PendingMessage, returnable: Any) -> cython.longlong:
     """Enter a publish that may come back; gives the number of answered ones that went."""
     channel: Channel = entry.channel
     entry.may_return = True
     if channel.uncommitted is not None:
         channel.uncommitted_start += _drop_answered(channel.uncommitted)
         channel.uncommitted.append(entry)
-    _drop_answered(unanswered)
-    unanswered.append(entry)
+    _drop_answered(returnable)
+    returnable.append(entry)
     before = channel.awaiting_return.get(entry.route)
     if before is None:
         if not channel.awaiting_return:
@@ -889,7 +1037,7 @@ def _add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _tell_apart(entry: PendingMessage) -> cython.int:
+def _index_when_written(entry: PendingMessage) -> cython.int:
     """A returnable publish has its row: index it by its mark, unless it is alone on its route."""
     channel: Channel = entry.channel
     if type(channel.awaiting_return.get(entry.route)) is not PendingMessage:

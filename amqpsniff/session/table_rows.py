@@ -203,7 +203,9 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
         traffic = (*conversation.packets, *(conversation if tls is None else tls).octets)
         if connection.client_direction == 1:
             traffic = (traffic[1], traffic[0], traffic[3], traffic[2])
-    told: Any = map(session.handshake_json, _SAID) if session.handshake else _NOTHING
+    arguments: Any = _NO_HANDSHAKE
+    if session.handshake:
+        arguments = map(session.handshake_json, _HANDSHAKE_METHODS)
     close: tuple[Any, ...] = (None, None, None)
     if session.close is not None:
         close = session.close[:3]
@@ -229,7 +231,7 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
         *close,
         session.owed,
         *(_NO_TLS if tls is None else map(tls.columns.get, _TLS)),
-        *_said(*told, packs),
+        *_handshake_values(*arguments, packs),
     )
 
 
@@ -239,12 +241,14 @@ def _ends(connection: Any) -> Row:
     return {"connection_id": connection_id, "client": client, "server": server}
 
 
-_SAID = ("connection.start", "connection.start-ok", "connection.open", "connection.tune-ok")
-_NOTHING = cython.declare(tuple, (None,) * len(_SAID))
+_HANDSHAKE_METHODS = tuple(
+    f"connection.{name}" for name in ("start", "start-ok", "open", "tune-ok")
+)
+_NO_HANDSHAKE = cython.declare(tuple, (None,) * len(_HANDSHAKE_METHODS))
 
 
 @lru_cache(ALIKE)
-def _said(
+def _handshake_values(
     start: bytes | None,
     start_ok: bytes | None,
     opened: bytes | None,
@@ -253,12 +257,12 @@ def _said(
 ) -> tuple[Any, ...]:
     """Login, products and limits from the arguments of a handshake; with packs also the framework
     and its application."""
-    told, tuned = read_object(start_ok), read(tune_ok)
-    client = table_of(told, "client_properties")
+    login, tuned = read_object(start_ok), read(tune_ok)
+    client = table_of(login, "client_properties")
     server = table_of(read(start), "server_properties")
     return (
         text_of(read(opened), "virtual_host"),
-        text_of(told, "mechanism"),
+        text_of(login, "mechanism"),
         *(peer_property(client, name) for name in ("product", "version", "platform")),
         peer_property(client, "connection_name"),
         *(peer_property(server, name) for name in ("product", "version")),

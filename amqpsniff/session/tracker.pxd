@@ -4,14 +4,13 @@ from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
+from amqpsniff.session.amqp10_links cimport Link
 from amqpsniff.session.both_sides cimport DoubledConnections
 from amqpsniff.session.entities cimport Channel, ChannelSlot, Consumer, PendingMessage, Session
-from amqpsniff.session.event_log cimport EventLog
+from amqpsniff.session.event_logs cimport EventLog, MessageLog
 from amqpsniff.session.link_recorder cimport LinkRecorder
-from amqpsniff.session.links cimport Link
-from amqpsniff.session.message_log cimport MessageLog
 from amqpsniff.session.method_frame cimport HandshakeArguments, Request
-from amqpsniff.session.reply_matcher cimport ReplyMatcher
+from amqpsniff.session.methods cimport ReplyMatcher
 from amqpsniff.session.rules.emitter cimport Emitter
 from amqpsniff.session.settling cimport Settler
 
@@ -83,7 +82,7 @@ cdef class Tracker:
     cpdef int end_channel(self, Channel channel) except? -1
     cdef int end_link(self, Link link, Channel channel) except? -1
     cdef Consumer consumer_for(self, Session session, ChannelSlot slot, long long row, int kind)
-    cdef Channel carrier(self, Session session, ChannelSlot slot, long long row, int kind)
+    cdef Channel channel_for(self, Session session, ChannelSlot slot, long long row, int kind)
     cdef object begin_message(self, Session session, ChannelSlot slot, long long row, int kind)
     cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, long long row) except? -1
     cdef bint _is_after_end(self, Session session, Channel channel, PendingMessage entry) except? -1

@@ -49,7 +49,7 @@ from cython.cimports.amqpsniff.session.entities import (
     Session,
     pending_message,
 )
-from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.event_logs import MessageLog
 from cython.cimports.amqpsniff.session.method_flags import (
     ACK,
     CHANNEL_CLOSE_OK,
@@ -68,6 +68,7 @@ from cython.cimports.amqpsniff.session.method_frame import (
     frame_of,
 )
 from cython.cimports.amqpsniff.session.methods import (
+    ReplyMatcher,
     begin_channel,
     end_connection,
     has_closed,
@@ -79,7 +80,6 @@ from cython.cimports.amqpsniff.session.methods import (
     reopen_channel,
     resume_side,
 )
-from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
 from cython.cimports.amqpsniff.session.rules.emitter import Emitter
 from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
@@ -107,8 +107,8 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.packs import Packs
     from amqpsniff.plan import Plan
-    from amqpsniff.session.event_log import EventLog
-    from amqpsniff.session.links import Link
+    from amqpsniff.session.amqp10_links import Link
+    from amqpsniff.session.event_logs import EventLog
 
 _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)
@@ -445,7 +445,7 @@ class Tracker:
             if kind == GET_OK:
                 self.reply_matcher.reply(session, slot, frames, row, method, side)
         elif not self.settles:
-            channel: Channel = self.carrier(session, slot, row, kind)
+            channel: Channel = self.channel_for(session, slot, row, kind)
             if kind == DELIVER or kind == GET_OK:
                 channel.last_tag = frames.delivery_tag.values[row]
             return self.consumer_for(session, slot, row, kind)
@@ -730,7 +730,7 @@ class Tracker:
         return channel.recent_consumer
 
     @cython.cfunc
-    def carrier(
+    def channel_for(
         self, session: Session, slot: ChannelSlot, row: cython.longlong, kind: cython.int
     ) -> Channel:
         """The channel of a method with content: a new one where tags begin again after a loss."""
@@ -751,7 +751,7 @@ class Tracker:
     ) -> Any:
         """A method with content; gives what its message's row needs: its entry, or its channel."""
         frames: FrameRows = self.frames
-        channel: Channel = self.carrier(session, slot, row, kind)
+        channel: Channel = self.channel_for(session, slot, row, kind)
         entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
         )
@@ -884,7 +884,7 @@ class Tracker:
             return 0
         if self.late_row == row:
             there = channel.publishes if side == 1 else channel.deliveries
-            last = self.answered_to(there, row, number, ts_ns)
+            last = self.last_answerable(there, row, number, ts_ns)
             if last is None or (tag > last and not multiple):
                 return 0
             if side == 0 and tag > last:
@@ -917,7 +917,7 @@ class Tracker:
             self.settler.confirm_in_part(channel, tag)
         return 0
 
-    def answered_to(self, there: Any, row: Any, number: Any, ts_ns: Any) -> Any:
+    def last_answerable(self, there: Any, row: Any, number: Any, ts_ns: Any) -> Any:
         """The highest number of the entries in `there` that a method in packet `number` can answer;
         -1 for all, None for no entry. A late method cannot answer entries sent after it.
 
@@ -941,7 +941,7 @@ class Tracker:
             self.emitter.emit_misplaced("channel-not-open", session, channel, self.frames, row)
         return channel
 
-    # messages, from their methods to their rows
+    # handshakes, which connections share
 
     @cython.ccall
     def remember(self, name: str, octets: bytes, whole: cython.bint) -> HandshakeArguments:
@@ -972,6 +972,8 @@ class Tracker:
             self.handshakes_bytes -= len(known.json)
         return 0
 
+    # messages, from their methods to their rows
+
     def begin_content(self, known: Any) -> cython.int:
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""
         self.open_contents.append(known)
@@ -984,9 +986,9 @@ class Tracker:
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
         if self.link_recorder is not None:
-            written: EventLog = self.link_recorder.written
-            if written is not None:
-                self.set_time(written, self.peers[messages.connection.values[row]])
+            link_log: EventLog = self.link_recorder.log
+            if link_log is not None:
+                self.set_time(link_log, self.peers[messages.connection.values[row]])
             self.link_recorder.observe(messages, row, self.peers)
         self.in_message_row = False
         return 0
@@ -1172,5 +1174,5 @@ class Tracker:
 
     def event_logs(self) -> Any:
         """The event logs that are written for merging with those of other readers."""
-        written = None if self.link_recorder is None else self.link_recorder.written
-        return [one for one in (self.message_log, written) if one is not None]
+        link_log = None if self.link_recorder is None else self.link_recorder.log
+        return [one for one in (self.message_log, link_log) if one is not None]

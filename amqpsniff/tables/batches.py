@@ -26,7 +26,8 @@ from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
 from amqpsniff.plan import Plan
 from amqpsniff.session.codes import OUTCOMES
-from amqpsniff.session.link_columns import MATCHES, LinkColumns
+from amqpsniff.session.link_recorder import LinkColumns
+from amqpsniff.session.linker import MATCHES
 from amqpsniff.session.row_buffer import CHANGING
 from amqpsniff.session.table_rows import Rows
 from amqpsniff.tables import bitmaps

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from amqpsniff.findings.kind import SEVERITIES
+from amqpsniff.findings.finding import SEVERITIES
 from amqpsniff.units import count, of_severity
 
 ELLIPSIS = "…"

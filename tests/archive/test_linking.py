@@ -14,7 +14,7 @@ from pyarrow import parquet
 from amqpsniff.archive import Batch, linking
 from amqpsniff.archive.batch import run_here
 from amqpsniff.errors import UsageError
-from amqpsniff.session import Memory, event_log
+from amqpsniff.session import Memory, event_logs
 from amqpsniff.tables.schema import LINKED_MESSAGES, TABLES
 from tests.session.crossing import made
 from tests.thorough import rounds
@@ -60,7 +60,7 @@ def compared(packets: list[Packet], folder: Path, chance: random.Random) -> Rows
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even small captures have several row groups."""
-    monkeypatch.setattr(event_log, "ROWS", 20)
+    monkeypatch.setattr(event_logs, "ROWS", 20)
     monkeypatch.setattr(linking, "GROUP_ROWS", 5)
 
 

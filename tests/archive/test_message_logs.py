@@ -14,8 +14,16 @@ from amqpsniff.archive.message_logs import MessageLogFile
 from amqpsniff.archive.ordered_merge import WrittenLog, in_order
 from amqpsniff.session.codes import SERVER
 from amqpsniff.session.entities import Channel, ChannelSlot, Session
-from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, LOST, NAMED, NUMBERS, PUBLISH
-from amqpsniff.session.message_replay import COLUMNS, MessageReplay
+from amqpsniff.session.event_logs import (
+    CLOSED,
+    COUNTED,
+    DELIVER,
+    LOST,
+    MESSAGE_LOG_NUMBERS,
+    NAMED,
+    PUBLISH,
+)
+from amqpsniff.session.log_replay import MESSAGE_COLUMNS, MessageReplay
 from amqpsniff.session.recent_publishes import MAX_PUBLISHES
 from amqpsniff.session.rules.shared_state import of_messages
 
@@ -57,7 +65,7 @@ def test_tasks_come_together_in_order_and_some_at_a_time(tmp_path: Path, seed: i
         tasks.append(sorted(drawn))
     written = [_write(folder, f"{at}.parquet", keys) for at, keys in enumerate(tasks)]
     together = []
-    for table in in_order(written, folder.open, CAPTURES, NUMBERS):
+    for table in in_order(written, folder.open, CAPTURES, MESSAGE_LOG_NUMBERS):
         rows = [table[name].to_pylist() for name in ("ts_ns", "capture", "number")]
         together += zip(*rows, strict=True)
         assert table.num_rows <= 60 * len(tasks)
@@ -69,11 +77,11 @@ def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
         file.log.finish()
     assert file.written is None
     assert not list(tmp_path.iterdir())
-    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, NUMBERS))
+    assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, MESSAGE_LOG_NUMBERS))
 
 
 def _feed(replay: MessageReplay, *rows: dict[str, int]) -> None:
-    columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in COLUMNS}
+    columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in MESSAGE_COLUMNS}
     replay.feed(columns, len(rows))
 
 
@@ -83,7 +91,7 @@ def test_publishes_that_are_forgotten_are_counted() -> None:
         numbers = range(publishes)
         _feed(replay, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
         _feed(replay, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
-        return len(replay.seen), of_messages(replay.recent_publishes, replay.requeues)
+        return len(replay.channels), of_messages(replay.recent_publishes, replay.requeues)
 
     assert told(MAX_PUBLISHES) == (1, {})
     assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})
@@ -99,9 +107,9 @@ def test_what_a_broker_said_of_a_publish_may_be_missing(
     again = {**first, "connection": 9, "channel": 2, "seen_number": 2}
     lost = {"kind": LOST, "task": task, "connection": connection, "mark": SERVER}
     _feed(replay, first, lost, again)
-    assert sum(one.repeats for one in replay.seen.values()) == repeats
+    assert sum(one.repeats for one in replay.channels.values()) == repeats
     _feed(replay, {**again, "seen_number": 3})
-    assert sum(one.repeats for one in replay.seen.values()) == repeats + 1
+    assert sum(one.repeats for one in replay.channels.values()) == repeats + 1
 
 
 def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:
@@ -112,6 +120,6 @@ def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> Non
             {"kind": PUBLISH, "channel": 8, "mark": channel},
             {"kind": DELIVER, "channel": channel, "mark": channel, "seen_ns": seconds * SECOND},
         )
-    assert [one.channel for one in replay.seen.values()] == [0, 1]
+    assert [one.channel for one in replay.channels.values()] == [0, 1]
     _feed(replay, *({"kind": CLOSED, "channel": channel} for channel in (0, 1, 8)))
-    assert [one.channel for one in replay.seen.values()] == [1]
+    assert [one.channel for one in replay.channels.values()] == [1]

@@ -175,6 +175,16 @@ def test_what_is_not_answered() -> None:
     assert not found(attempt(0, SYN | ACK, times=4))
 
 
+def test_lost_refusals() -> None:
+    """Where others were refused, a SYN that came once was too: the capture has lost the RST."""
+    refused = attempt(0) + attempt(4, ports=(40001, 5672))
+    lost = attempt(1, None, (40002, 5672)) + attempt(3, None, (40003, 5672))
+    assert [row["code"] for row in found(refused + lost)] == ["connect-refused"]
+    again = attempt(2, None, (40004, 5672), times=2)
+    rows = found(refused + lost + again)
+    assert [row["code"] for row in rows] == ["connect-refused", "connect-unanswered"]
+
+
 def unreachable(
     at: float, code: int, ports: tuple[int, int] = (40000, 5672), kind: int = 3, cut: int = 28,
     isn: int = 1000, fragment: int = 0,

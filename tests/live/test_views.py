@@ -148,7 +148,7 @@ def test_connections_that_are_not_looked_at() -> None:
     assert (len(figures.connections), figures.open) == (2, 15)
     said = {"connection_id": names[:1], "sender": ["client"], "app_id": ["shop"]}
     said |= {name: pa.array([None], pa.string()) for name in ("user_id", "consumer_tag")}
-    figures.hear(pa.RecordBatch.from_pydict(said))
+    figures.add_hints(pa.RecordBatch.from_pydict(said))
     figures.tick()
     assert [row["connection_id"] for row in figures.connections] == names[-2:]
     assert figures.connection(names[-2])["connection_name"] == figures.name_of(names[-2])
@@ -268,7 +268,7 @@ def run_of(capture: Path, **wanted: Any) -> Picture:
     """The dashboard's picture of a capture, before its end."""
     figures = Figures(10)
     source = FileCapture([str(capture)])
-    watch = Watch(source, Options(), (), census=figures, judge=True, hear=True)
+    watch = Watch(source, Options(), (), census=figures, judge=True, name_clients=True)
     watch.step()
     deque(watch.rows(), 0)
     picture = Pictures(watch, Selection(**wanted)).take(None)

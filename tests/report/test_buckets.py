@@ -9,13 +9,13 @@ import pytest
 
 from amqpsniff.analysis.buckets import (
     FIRST_WIDTH_NS,
-    MAX_NS,
     MAX_STEPS,
     Counts,
     Delays,
     Levels,
     Steps,
 )
+from amqpsniff.analysis.row_times import MAX_NS
 from amqpsniff.session.counts import Histogram
 
 BEGIN_NS = 1_700_000_000_000_000_000

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pytest
 
 import amqpsniff
-from amqpsniff.analysis import report_data, top_rows
+from amqpsniff.analysis import report_data, row_times, top_rows
 from amqpsniff.analysis.buckets import MAX_STEPS, Delays, Levels, Steps
 from amqpsniff.analysis.selection import Selection
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.report import capture_page, findings, narrative, sequences
-from amqpsniff.session import row_times
 from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.session.table_rows import Rows
 from amqpsniff.units import duration

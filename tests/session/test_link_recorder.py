@@ -9,7 +9,7 @@ import pytest
 
 from amqpsniff.limits import Limits
 from amqpsniff.session import Memory
-from amqpsniff.session.publish_index import PublishIndex
+from amqpsniff.session.linker import PublishIndex
 from amqpsniff.tables.schema import EVERYTHING
 from tests.encoder import Field
 from tests.session.script import MS, Script, feed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpsniff.null import NULL
-from amqpsniff.session.rpc import Requester, RpcRequest, RpcRequests
+from amqpsniff.session.linker import Requester, RpcRequest, RpcRequests
 
 MS = 1_000_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
-from amqpsniff.session.unnumbered_confirms import FEW_PLACES, UnnumberedConfirms
+from amqpsniff.session.settling import FEW_PLACES, UnnumberedConfirms
 from tests.session.script import Script, written
 from tests.thorough import rounds
 

@@ -23,7 +23,6 @@ cdef class Performative:
     cdef public signed char resume
     cdef public signed char role
     cdef public signed char drain
-    cdef public signed char echo
     cdef public signed char failed
     cdef public signed char undeliverable
     cdef public str condition
@@ -42,7 +41,6 @@ cdef class PerformativeDecoder:
     cdef int read(self, TypedReader reader, long long at, long long end) except? -1
     cdef long long start(self, int place) except? -2
     cdef long long number(self, TypedReader reader, int place) except? -2
-    cdef int truth(self, TypedReader reader, int place) except? -2
     cdef bytes octets(self, TypedReader reader, int place)
     cdef int put_json(self, TypedReader reader, long long payload_bytes) except? -1
     cdef int performative(self, TypedReader reader, Performative found) except? -1

@@ -146,7 +146,6 @@ class Performative:
     resume: cython.schar
     role: cython.schar
     drain: cython.schar
-    echo: cython.schar
     failed: cython.schar
     undeliverable: cython.schar
     condition: str
@@ -265,11 +264,6 @@ class PerformativeDecoder:
         """An unsigned number; -1 for one that is not there."""
         return _number(self, reader, place)
 
-    @cython.exceptval(-2)
-    def truth(self, reader: TypedReader, place: cython.int) -> cython.int:
-        """1 or 0; -1 for a truth that is not there."""
-        return _truth(self, reader, place)
-
     @cython.cfunc
     def octets(self, reader: TypedReader, place: cython.int) -> bytes:
         """The bytes of a text or binary; None for one that is not there."""
@@ -333,31 +327,30 @@ class PerformativeDecoder:
             found.settled = _truth(self, reader, 3)
             self._state(reader, found, 4)
         elif code == FLOW:
-            found.next_incoming_id = self.number(reader, 0)
-            found.incoming_window = self.number(reader, 1)
-            found.next_outgoing_id = self.number(reader, 2)
-            found.handle = self.number(reader, 4)
-            found.delivery_count = self.number(reader, 5)
-            found.link_credit = self.number(reader, 6)
-            found.available = self.number(reader, 7)
-            found.drain = self.truth(reader, 8)
-            found.echo = self.truth(reader, 9)
+            found.next_incoming_id = _number(self, reader, 0)
+            found.incoming_window = _number(self, reader, 1)
+            found.next_outgoing_id = _number(self, reader, 2)
+            found.handle = _number(self, reader, 4)
+            found.delivery_count = _number(self, reader, 5)
+            found.link_credit = _number(self, reader, 6)
+            found.available = _number(self, reader, 7)
+            found.drain = _truth(self, reader, 8)
         elif code == ATTACH:
-            found.handle = self.number(reader, 1)
-            found.role = self.truth(reader, 2)
-            found.delivery_count = self.number(reader, 9)
+            found.handle = _number(self, reader, 1)
+            found.role = _truth(self, reader, 2)
+            found.delivery_count = _number(self, reader, 9)
         elif code == BEGIN:
-            found.first = self.number(reader, 0)
-            found.next_outgoing_id = self.number(reader, 1)
-            found.incoming_window = self.number(reader, 2)
+            found.first = _number(self, reader, 0)
+            found.next_outgoing_id = _number(self, reader, 1)
+            found.incoming_window = _number(self, reader, 2)
         elif code == DETACH:
-            found.handle = self.number(reader, 0)
-            found.settled = self.truth(reader, 1)
+            found.handle = _number(self, reader, 0)
+            found.settled = _truth(self, reader, 1)
             self._error_field(reader, found, 2)
         elif code == END or code == CLOSE:
             self._error_field(reader, found, 0)
         elif code == SASL_OUTCOME:
-            number: cython.longlong = self.number(reader, 0)
+            number: cython.longlong = _number(self, reader, 0)
             if number > 0:
                 found.condition = dict(enumerate(SASL_CODES)).get(number, str(number))
         return 0

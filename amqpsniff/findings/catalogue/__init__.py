@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.errors import UsageError
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 from . import (
     captures,
     channels,
     closings,
-    contents,
     delivery,
     efficiency,
     frames,
@@ -29,7 +28,7 @@ SUBJECTS: dict[str, tuple[Kind, ...]] = {
     "handshake": handshake.HANDSHAKE,
     "frames": frames.FRAMES,
     "methods": methods.METHODS,
-    "contents": contents.CONTENTS,
+    "contents": frames.CONTENTS,
     "channels": channels.CHANNELS,
     "closings": closings.CLOSINGS,
     "links": links.LINKS,

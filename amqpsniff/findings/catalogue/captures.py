@@ -1,6 +1,6 @@
 """Findings about the capture: files, packets and TCP, and their missing data."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 CAPTURES = (
     Kind("capture-truncated", "warning", "high",

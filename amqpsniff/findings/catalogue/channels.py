@@ -1,8 +1,8 @@
 """Findings about the use of connections and channels against the protocol's order."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
-from .ends import BROKER_CLOSES, CHANNEL_ENDS
+from .closings import BROKER_CLOSES, CHANNEL_ENDS
 
 CHANNELS = (
     Kind("channel-zero-misused", "error", "high",

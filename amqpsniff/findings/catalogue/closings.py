@@ -1,8 +1,6 @@
 """Findings about how channels, connections and consumers end."""
 
-from amqpsniff.findings.kind import Kind
-
-from .ends import BROKER_CLOSES, CHANNEL_ENDS
+from amqpsniff.findings.finding import Kind
 
 _FRAMING = (
     "frame-end-wrong", "frame-type-unknown", "frame-type-unusual", "frame-too-large",
@@ -15,6 +13,19 @@ _FRAMING = (
     "channel-opened-twice", "feature-not-implemented", "tuning-rejected", "channels-leaking",
 )  # fmt: skip
 """What makes a broker close a connection."""
+
+CHANNEL_ENDS = (
+    "channel-closed-by-broker", "declaration-mismatch", "acknowledgement-timeout",
+    "message-too-large", "exclusive-queue-locked", "user-id-refused",
+)  # fmt: skip
+
+BROKER_CLOSES = (
+    "connection-closed-by-broker", "connection-forced-closed", "limit-reached",
+    "feature-not-implemented", "feature-deprecated",
+)  # fmt: skip
+
+CONNECTION_ENDS = (*BROKER_CLOSES, "closed-by-client", "disconnect-unclean")
+"""Codes of findings that end a channel or a connection, for those that follow from it."""
 
 CLOSINGS = (
     Kind("channel-closed-by-broker", "error", "high",

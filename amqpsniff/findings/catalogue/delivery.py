@@ -1,8 +1,8 @@
 """Findings about the processing of deliveries."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
-from .ends import CHANNEL_ENDS, CONNECTION_ENDS
+from .closings import CHANNEL_ENDS, CONNECTION_ENDS
 
 DELIVERY = (
     Kind("automatic-acknowledgement", "warning", "high",

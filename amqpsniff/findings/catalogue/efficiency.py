@@ -1,6 +1,6 @@
 """Findings about work that could be saved."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 EFFICIENCY = (
     Kind("connection-churn", "warning", "low",

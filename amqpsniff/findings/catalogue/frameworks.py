@@ -1,6 +1,6 @@
 """Findings about habits of frameworks that use AMQP."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 FRAMEWORKS = (
     Kind("operation-failed", "warning", "high",

@@ -1,6 +1,6 @@
 """Findings about how connections are opened: protocol, login, tuning, virtual host."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 HANDSHAKE = (
     Kind("connect-refused", "error", "high",

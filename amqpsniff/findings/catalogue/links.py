@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 _DETACHES = ("link-refused", "link-detached", "link-detached-idle", "link-stolen")
 

@@ -1,6 +1,6 @@
 """Findings about methods, their arguments and field tables."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 METHODS = (
     Kind("method-unknown", "error", "high",

@@ -1,8 +1,8 @@
 """Findings about the safety of publishes."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
-from .ends import CHANNEL_ENDS, CONNECTION_ENDS
+from .closings import CHANNEL_ENDS, CONNECTION_ENDS
 
 PUBLISHING = (
     Kind("publishes-unprotected", "warning", "medium",

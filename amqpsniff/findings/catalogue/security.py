@@ -1,6 +1,6 @@
 """Findings about access and secrets. No finding shows a password."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 SECURITY = (
     Kind("credentials-in-clear", "warning", "high",

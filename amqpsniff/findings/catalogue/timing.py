@@ -1,6 +1,6 @@
 """Findings about time: latencies, stalls, heartbeats and the network."""
 
-from amqpsniff.findings.kind import Kind
+from amqpsniff.findings.finding import Kind
 
 TIMING = (
     Kind("confirms-slow", "warning", "medium",

@@ -197,14 +197,14 @@ def judge_accepted(context: RuleContext, client: Sequence[Any], ts_ns: int) -> N
 
 
 def report_refused_login(
-    context: RuleContext, how: str, said: str, number: int | None = None, ts_ns: int | None = None
+    context: RuleContext, how: str, reason: str, number: int | None = None, ts_ns: int | None = None
 ) -> None:
     """A login was refused, with `how` it was tried and the broker's text; many are a finding."""
     context.memory["failure"] = "the login was refused"
     client: Client = client_of(context)
     words, name = client.words + how, client.text("connection_name")
     place = context.place if number is None else context.place_of(number, ts_ns)
-    contribute(context, judge_refused, client.key, context.ts_ns, name, words, said, place)
+    contribute(context, judge_refused, client.key, context.ts_ns, name, words, reason, place)
 
 
 def judge_refused(
@@ -213,7 +213,7 @@ def judge_refused(
     ts_ns: int | None,
     name: str | None,
     words: str,
-    said: str,
+    reason: str,
     place: Sequence[Any],
 ) -> None:
     """One more login of a user from an address that was refused.
@@ -229,7 +229,7 @@ def judge_refused(
         since = duration(max(0, ts_ns - accepted_ns))
         words += f", accepted from there until {since} before"
     cause = loss_of(context, server, "user", user)
-    report_at(context, here, "authentication-failed", f"{words}: {said}", cause=cause)
+    report_at(context, here, "authentication-failed", f"{words}: {reason}", cause=cause)
     if was_accepted:
         return
     refusals = remembered(context, "refusals", (host, server), _Refusals)

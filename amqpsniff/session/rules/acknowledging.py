@@ -268,7 +268,7 @@ def _lefts_before(context: RuleContext) -> tuple[Unsettled | None, Unsettled | N
         end = begun.ended()
         if end is not None and end[0] <= opened:
             found.append(begun.left())
-    return left, max((one for one in found if one is not None), default=None)
+    return left, max((number for number in found if number is not None), default=None)
 
 
 def stale_words(tag: int, left: Unsettled, opened: int) -> str:
@@ -329,12 +329,12 @@ def settle_stale(
     forgotten += max(0, len(lefts) + len(waiting) - MAX_UNSETTLED_CHANNELS)
     if forgotten:
         forget({"channels": forgotten})
-    for one in found:
-        if one.code == INVALID and one.variant not in (None, NEVER_SENT):
-            place = (one.connection_id or "", one.channel or 0, one.variant)
-            one.variant = None if place in stale else NEVER_SENT
+    for finding in found:
+        if finding.code == INVALID and finding.variant not in (None, NEVER_SENT):
+            place = (finding.connection_id or "", finding.channel or 0, finding.variant)
+            finding.variant = None if place in stale else NEVER_SENT
             if place in stale:
-                one.code, one.detail = STALE, stale[place]
+                finding.code, finding.detail = STALE, stale[place]
 
 
 def _remember(context: RuleContext, name: str, key: Any, left: Unsettled) -> None:

@@ -55,8 +55,8 @@ def left(context: RuleContext) -> None:
     end_ns = channel.end_ns or context.session.connection.conversation.end_ns
     for consumer, number, ts_ns, last_tag in cancels:
         waited_ns = end_ns - ts_ns
-        late = (one for one in channel.deliveries if one.consumer is consumer and one.held)
-        entries = [one for one in late if one.number > last_tag]
+        late = (entry for entry in channel.deliveries if entry.consumer is consumer and entry.held)
+        entries = [entry for entry in late if entry.number > last_tag]
         if not entries or waited_ns < LEFT_NS:
             continue
         detail = (

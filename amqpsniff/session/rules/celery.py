@@ -169,7 +169,7 @@ def _judge_full(context: RuleContext) -> None:
     if not context.certain or not channel.known or end_ns <= 0 or waited_ns < FULL_NS:
         return
     later = held_for_later(context, end_ns)
-    limit = channel.prefetch_shared or next((one.consumer.prefetch for one in later), 0)
+    limit = channel.prefetch_shared or next((entry.consumer.prefetch for entry in later), 0)
     if not limit or len(later) < limit:
         return
     first = later[0]

@@ -141,7 +141,7 @@ def judge_short(
         log.count(churn.finding, 1, here.packet_number)
         return
     churn.places.append(here)
-    begun = [one.ts_ns or 0 for one in churn.places]  # they end in another order
+    begun = [place.ts_ns or 0 for place in churn.places]  # they end in another order
     if len(begun) < SHORT_CONNECTIONS or max(begun) - min(begun) > CHURN_NS:
         return
     churn.first, churn.count = churn.places[0], SHORT_CONNECTIONS

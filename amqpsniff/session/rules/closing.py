@@ -114,14 +114,14 @@ def _deprecated(context: RuleContext) -> str:
     code, session = context.frame.reply_code, context.session
     text, method = session.close_text or "", session.close_method
     feature = "".join(_DEPRECATED.findall(text)[:1])
-    said = f"{code} feature {feature}"
+    detail = f"{code} feature {feature}"
     if method is not None:
         number = request_packet(context, method)
         declared, queue = context.memory.get(LAST_DECLARE, (None, None))
         named = method == "queue.declare" and declared == number and queue
-        said += f", used by {method}{f' of {queue_text(queue)}' if named else ''}"
-        said += in_packet(number)
-    return said + remedy(code, text)[0]
+        detail += f", used by {method}{f' of {queue_text(queue)}' if named else ''}"
+        detail += in_packet(number)
+    return detail + remedy(code, text)[0]
 
 
 @where(BY_BROKER)
@@ -152,10 +152,10 @@ def _closed_by_client(context: RuleContext) -> None:
     what = "connection" if context.channel is None else "channel"
     closed: Any = context.session if context.channel is None else context.channel
     objects = f"; it objects to {closed.close_method}" if closed.close_method else ""
-    said = reply_text(code, closed.close_text)
-    detail = f"the client closed the {what}: {said}{objects}"
-    context.report("closed-by-client", detail, subject=subject_of_text(said + objects))
-    context.memory["failure"] = f"the client said {said}"
+    reply = reply_text(code, closed.close_text)
+    detail = f"the client closed the {what}: {reply}{objects}"
+    context.report("closed-by-client", detail, subject=subject_of_text(reply + objects))
+    context.memory["failure"] = f"the client said {reply}"
 
 
 def _note_failure(context: RuleContext, text: str | None) -> None:
@@ -237,17 +237,17 @@ def objection(context: RuleContext) -> str:
     """A broker's close as text: code, reply text, and the frame that it answers."""
     frame = context.frame
     closed = context.session if context.channel is None else context.channel
-    said = reply_text(frame.reply_code, closed.close_text).rstrip(".")
+    reply = reply_text(frame.reply_code, closed.close_text).rstrip(".")
     method = closed.close_method
     number = request_packet(context, method)
     if method is not None:
-        return f"{said}; answer to {method}{in_packet(number)}"
+        return f"{reply}; answer to {method}{in_packet(number)}"
     if number:
         last = _last_method(context)
         name = f" {last}" if last else ""
         before = f"the client's last frame before is{name}{in_packet(number)}"
-        return f"{said}; {before}"
-    return said
+        return f"{reply}; {before}"
+    return reply
 
 
 def _last_method(context: RuleContext) -> str | None:

@@ -94,8 +94,10 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
         return False
     if rabbitmq_release(context) < CANCELS_SINCE:
         return False
-    there = (one for one in channel.deliveries if one.consumer is consumer and one.held)
-    oldest = next(there, None)
+    outstanding = (
+        entry for entry in channel.deliveries if entry.consumer is consumer and entry.held
+    )
+    oldest = next(outstanding, None)
     if oldest is None or oldest.ts_ns <= 0:
         return False
     held_ns = now_ns - oldest.ts_ns
@@ -113,8 +115,8 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
     noted = context.memory.setdefault(HELD, {})
     key = (channel.number, channel.incarnation, consumer.tag)
     number = context.number or 0
-    one = _Cancelled(held, words, number, now_ns, held_ns, consumer.queue, late)
-    remember(context, noted, key, one)
+    cancelled = _Cancelled(held, words, number, now_ns, held_ns, consumer.queue, late)
+    remember(context, noted, key, cancelled)
     return late
 
 
@@ -145,16 +147,16 @@ def delivered(context: RuleContext) -> None:
     noted = context.memory[HELD]
     alike = [
         key
-        for key, one in noted.items()
+        for key, other in noted.items()
         if key[:2] == (context.channel.number, context.channel.incarnation)
-        and one.queue == known.queue
-        and abs(one.held_ns - known.held_ns) <= LATE_NS
+        and other.queue == known.queue
+        and abs(other.held_ns - known.held_ns) <= LATE_NS
     ]
-    for one in (known, *(noted[key] for key in alike)):
-        if not one.reported:
-            at: Any = {"number": one.number, "ts_ns": one.ts_ns}
-            context.report("consumer-timed-out", one.words, **at, subject=one.queue or "")
-            _forget_cancelled(context, one.number)
+    for consumer in (known, *(noted[key] for key in alike)):
+        if not consumer.reported:
+            at: Any = {"number": consumer.number, "ts_ns": consumer.ts_ns}
+            context.report("consumer-timed-out", consumer.words, **at, subject=consumer.queue or "")
+            _forget_cancelled(context, consumer.number)
     for key in alike:
         noted[key] = noted[key]._replace(reported=True)
     place = {"number": known.number, "ts_ns": known.ts_ns}
@@ -192,7 +194,7 @@ def taken_back(context: RuleContext) -> None:
 def _forget_cancelled(context: RuleContext, number: int) -> None:
     """The consumers that were cancelled in a packet need not be started again."""
     cancelled = context.memory.get("cancelled", [])
-    cancelled[:] = [one for one in cancelled if one[3] != number]
+    cancelled[:] = [row for row in cancelled if row[3] != number]
 
 
 def _key(context: RuleContext, tag: str | None) -> tuple[int, int, str | None]:

@@ -83,15 +83,15 @@ def consumed(context: RuleContext) -> None:
     queue = context.queue
     context.memory.get("deleted", {}).pop(queue, None)
     cancelled = context.memory.get("cancelled", [])
-    for tag, _, channel, number, ts_ns in [one for one in cancelled if queue and one[1] == queue]:
+    for tag, _, channel, number, ts_ns in [row for row in cancelled if queue and row[1] == queue]:
         if ts_ns is not None and context.ts_ns is not None and context.complete:
             what = f"consumer '{tag}' of {queue_text(queue)}{held_words(context, channel, tag)}"
             later = f"{duration(context.ts_ns - ts_ns)} later, in packet {context.number}"
             detail = f"{what}, and the queue was consumed from again {later}"
             place = context.place_of(number, ts_ns)
-            variant, detail = context.apart(INTERRUPTED, queue, detail)
+            variant, detail = context.variant_for(INTERRUPTED, queue, detail)
             report_at(context, place, INTERRUPTED, detail, channel=channel.number, variant=variant)
-    cancelled[:] = [one for one in cancelled if queue and one[1] is not None and one[1] != queue]
+    cancelled[:] = [row for row in cancelled if queue and row[1] is not None and row[1] != queue]
     contribute(context, judge_consumed, client_of(context).host, queue, context.ts_ns)
 
 
@@ -188,7 +188,7 @@ def _was_resumed(context: RuleContext, channel: Any, tag: str, ts_ns: int) -> bo
     """True if deliveries came after the cancellation, as RabbitMQ 4.3 sends settled timeouts."""
     routes, place = context.session.routes, (channel.number, channel.incarnation, tag)
     delivered = {} if routes is None else routes.delivered.get(place, {})
-    return any(one.last_ns > ts_ns for one in delivered.values())
+    return any(route.last_ns > ts_ns for route in delivered.values())
 
 
 def judge_lost(

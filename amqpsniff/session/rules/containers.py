@@ -51,8 +51,8 @@ def opened(context: RuleContext) -> None:
         if isinstance(idle, int) and 0 < idle < TOO_SHORT_S * 1000:
             client = client_of(context)
             key = (client.host, client.server, client.application), idle
-            said = f"{client.words}: idle-time-out {idle} ms of the {_SIDES[side]}"
-            report_once(context, "heartbeat-too-short", key, said.__str__)
+            detail = f"{client.words}: idle-time-out {idle} ms of the {_SIDES[side]}"
+            report_once(context, "heartbeat-too-short", key, detail.__str__)
     began = began_ns(context)
     if began is None or context.ts_ns is None or "opened" in context.memory:
         return
@@ -123,12 +123,12 @@ def closed(context: RuleContext) -> None:
     if found.condition is None:
         return
     condition, description = found.condition, found.description
-    said = reason_of(condition, description)
+    reason = reason_of(condition, description)
     words = (description or "").lower()
     if any(word in words for word in _IDLE) and condition != CONNECTION_FORCED:
         context.memory["silent"] = _SIDES[1 - side]
         silence = _silence_ns(context, 1 - side)
-        detail = f"the {_SIDES[side]} closed the connection: {said}"
+        detail = f"the {_SIDES[side]} closed the connection: {reason}"
         if silence:
             detail += f"; nothing from the {_SIDES[1 - side]} for {duration(silence)}"
         context.report("heartbeat-missed", detail)
@@ -136,20 +136,20 @@ def closed(context: RuleContext) -> None:
         if "silent" not in context.memory:
             closed_by_client(context, "the connection", condition, description)
         return
-    context.memory["failure"] = said
+    context.memory["failure"] = reason
     session = context.session
     opens = session.connection.began and session.handshake.get("connection.open-ok") is None
     if condition == UNAUTHORIZED and opens:
-        report_refused_login(context, "", said)
+        report_refused_login(context, "", reason)
     elif is_limit(condition, description):
-        context.report("link-limit-reached", said)
+        context.report("link-limit-reached", reason)
     elif condition == WINDOW:
-        context.report("session-window-violated", f"the broker closed the connection: {said}")
+        context.report("session-window-violated", f"the broker closed the connection: {reason}")
     elif condition == CONNECTION_FORCED or words.startswith(_FORCED_TEXT):
-        context.report("connection-forced-closed", said)
+        context.report("connection-forced-closed", reason)
         note_lost(context, "connection-forced-closed", description)
     elif "silent" not in context.memory:
-        context.report("connection-closed-by-broker", said)
+        context.report("connection-closed-by-broker", reason)
         note_lost(context, "connection-closed-by-broker", description)
 
 

@@ -20,14 +20,14 @@ from amqpsniff.session.rules.occasions import PROVISIONAL
 MAX_PROVISIONAL = 64
 """Findings of one code foreseen of a connection: more channels that hang tell nothing new."""
 
-MAX_APART = 20
+MAX_SUBJECTS = 20
 """Subjects (queues and the like) of a connection that have a finding of one code each: who reads on
 has seen enough, and a client may make up any number of names."""
 
-MAX_APART_CODES = 64
+MAX_SUBJECT_CODES = 64
 """Codes with subjects that a connection tells apart; a broker may make up reply codes."""
 
-APART = "subjects told apart"
+SUBJECTS = "subjects with findings"
 """Name in `RuleContext.memory` and `RuleContext.shared` of the subjects that have findings."""
 
 
@@ -204,22 +204,22 @@ class RuleContext:
         forgotten = self.shared.setdefault("forgotten", {})
         forgotten[what] = forgotten.get(what, 0) + count
 
-    def apart(
+    def variant_for(
         self, code: str, subject: object, detail: str, variant: Any = None
     ) -> tuple[Any, str]:
         """The variant of a finding about a subject, and its detail.
 
-        The first `MAX_APART` subjects of a connection have a finding each, all others share one,
+        The first `MAX_SUBJECTS` subjects of a connection have a finding each, all others share one,
         whose detail starts with `FURTHER`.
         """
-        groups = self.memory.setdefault(APART, {})
+        groups = self.memory.setdefault(SUBJECTS, {})
         known = groups.get((code, variant))
         if known is None:
             known = {}
-            if len(groups) < MAX_APART_CODES:
+            if len(groups) < MAX_SUBJECT_CODES:
                 groups[code, variant] = known
         ordinal = ordinal_of(known, subject)
-        if ordinal == MAX_APART:
+        if ordinal == MAX_SUBJECTS:
             detail = FURTHER + detail
         if not ordinal:
             return variant, detail
@@ -251,7 +251,7 @@ class RuleContext:
         if log is None:
             return
         if subject is not None:
-            variant, detail = self.apart(code, subject, detail, variant)
+            variant, detail = self.variant_for(code, subject, detail, variant)
         at = self.number if number is None else number
         last = at if last is None else last
         time = self.ts_ns if number is None else ts_ns
@@ -311,14 +311,14 @@ class RuleContext:
             return
         self.withdraw(code, channel)
         if subject is not None:
-            variant, detail = self.apart(code, subject, detail, variant)
-        if sum(one == code for one, _ in noted) >= MAX_PROVISIONAL:
+            variant, detail = self.variant_for(code, subject, detail, variant)
+        if sum(noted_code == code for noted_code, _ in noted) >= MAX_PROVISIONAL:
             return
         capture = self.session.capture_at(ts_ns)
         place = None if channel is None else channel.number
-        one, client, server = self.session.connection.name()
+        connection_id, client, server = self.session.connection.name()
         finding = Finding(
-            code, detail, capture, number, ts_ns, one, client, server, place, count, last,
+            code, detail, capture, number, ts_ns, connection_id, client, server, place, count, last,
             variant=variant,
         )  # fmt: skip
         if log.foresee(finding, quiet):
@@ -345,16 +345,16 @@ class RuleContext:
             return False
         place = None if channel is None else channel.number
         connection_id = session.connection.name()[0]
-        variant = None if subject is None else self.apart(code, subject, "")[0]
+        variant = None if subject is None else self.variant_for(code, subject, "")[0]
         return log.again(code, connection_id, None, place, 1, self.number, variant)
 
 
 def ordinal_of(known: dict[int, int], subject: object) -> int:
-    """Index of the subject in `known`, from 0 on; `MAX_APART` for all beyond that number."""
+    """Index of the subject in `known`, from 0 on; `MAX_SUBJECTS` for all beyond that number."""
     key = hash(subject)
     if key not in known:
-        if len(known) >= MAX_APART:
-            return MAX_APART
+        if len(known) >= MAX_SUBJECTS:
+            return MAX_SUBJECTS
         known[key] = len(known)
     return known[key]
 

@@ -81,7 +81,7 @@ def _answered(context: RuleContext) -> None:
 @requires("suspicions")
 def _excuse(context: RuleContext) -> None:
     """Packets of a connection that come in another order than they were sent leave it uncertain."""
-    if any(one.excused for one in context.memory.get("suspicions", {}).values()):
+    if any(suspicion.excused for suspicion in context.memory.get("suspicions", {}).values()):
         context.session.has_loss = True
 
 
@@ -93,16 +93,16 @@ def flush(context: RuleContext) -> None:
     if not context.certain:
         return
     before = context.channel
-    for one in waiting.values():
-        context.channel = one.channel
+    for finding in waiting.values():
+        context.channel = finding.channel
         context.report(
-            one.code,
-            one.detail,
-            number=one.number,
-            ts_ns=one.ts_ns,
-            count=one.count,
-            last=one.last,
-            variant=None if one.variant is None else one.variant(),
+            finding.code,
+            finding.detail,
+            number=finding.number,
+            ts_ns=finding.ts_ns,
+            count=finding.count,
+            last=finding.last,
+            variant=None if finding.variant is None else finding.variant(),
         )
     context.channel = before
 

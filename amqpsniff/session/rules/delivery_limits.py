@@ -91,9 +91,9 @@ def counted(context: RuleContext) -> None:
     of_channel = remember(context, noted, (context.channel.number, context.channel.incarnation), [])
     if of_channel is not None and len(of_channel) < MAX_COUNTED:
         of_channel.append((entry, count))
-    told = context.memory.setdefault("counts told", {})
-    if count > told.get(queue, 0) and (queue in told or len(told) < MAX_QUEUES):
-        told[queue] = count
+    reported = context.memory.setdefault("counts reported", {})
+    if count > reported.get(queue, 0) and (queue in reported or len(reported) < MAX_QUEUES):
+        reported[queue] = count
         words = f"delivery {entry.number} from queue '{queue}' has x-delivery-count {count}"
         default = DEFAULT_LIMIT if rabbitmq_release(context) >= LIMITED_SINCE else 0
         contribute(

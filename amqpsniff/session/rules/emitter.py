@@ -26,11 +26,11 @@ from cython.cimports.amqpsniff.session.entities import (
     PendingMessage,
     Session,
 )
-from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.event_logs import MessageLog
 from cython.cimports.amqpsniff.session.method_flags import PUBLISH
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments, MethodFrame, Request
+from cython.cimports.amqpsniff.session.methods import note_answer
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
-from cython.cimports.amqpsniff.session.reply_matcher import note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.gates import (
@@ -262,9 +262,9 @@ class Emitter:
                 arguments, row = request.rows.arguments, request.row
             if arguments is not None:  # its rows were not taken yet
                 octets = arguments.bytes_of(row)
-        said: HandshakeArguments = session.handshake.get(frame.name)
-        if said is not None and said.json == octets:
-            octets = said.json  # whose hash is known
+        handshake: HandshakeArguments = session.handshake.get(frame.name)
+        if handshake is not None and handshake.json == octets:
+            octets = handshake.json  # whose hash is known
         known: Any = self.known_bits.get(octets)
         if known is None:
             known = argument_bits(octets)
@@ -485,7 +485,7 @@ class Emitter:
                 facts = {"entry": entry, "rows": messages, "row": row, "fields": note.fields}
                 self.emit("looked-at", channel, number, ts_ns, facts)
         if note.said is not None:
-            facts = {"entry": entry, "rows": messages, "row": row, "said": note.said}
+            facts = {"entry": entry, "rows": messages, "row": row, "meaning": note.said}
             self.emit("noted", channel, number, ts_ns, facts)
         return 0
 

@@ -95,8 +95,8 @@ def _looked_words(context: RuleContext) -> str:
     left = "left" if then is None else f"left {duration(max(0, ended_ns - then))}"
     names = handshake(context, "connection.start").get("mechanisms")
     offers = f", which offers the login mechanisms {names}" if names else ""
-    said = f"the client sent a protocol header and {left}"
-    return f"{said} after the broker's connection.start{offers}"
+    detail = f"the client sent a protocol header and {left}"
+    return f"{detail} after the broker's connection.start{offers}"
 
 
 def _was_open(session: Any) -> bool:
@@ -189,7 +189,10 @@ def _lost(context: RuleContext) -> list[str]:
     now_ns, count, last_ns, first_ns = end_ns(context), 0, 0, NEVER
     for channel in open_channels(context.session):
         consumers, times = channel.by_tag.values(), channel.times
-        automatic = all(one.no_ack and not may_be_private(context, one.queue) for one in consumers)
+        automatic = all(
+            consumer.no_ack and not may_be_private(context, consumer.queue)
+            for consumer in consumers
+        )
         if consumers and automatic and channel.known and channel.delivered and not times.gets:
             count += channel.delivered
             first_ns = min(first_ns, times.first_delivery_ns)
@@ -254,10 +257,10 @@ def judge_cut(
     times = remembered(context, "idle", server, list)
     times.append((idle, Place(*place)))
     del times[:-MAX_IDLE_TIMES]
-    apart = min(SAME_IDLE_NS, idle // SAME_SHARE)
-    alike = [one for one in times if abs(one[0] - idle) <= apart]
+    tolerance = min(SAME_IDLE_NS, idle // SAME_SHARE)
+    alike = [one for one in times if abs(one[0] - idle) <= tolerance]
     same = [one for one, _ in alike]
-    ends_ns = [there.ts_ns or 0 for _, there in alike]
+    ends_ns = [cut.ts_ns or 0 for _, cut in alike]
     at_once = idle < MIN_IDLE_NS and max(ends_ns) - min(ends_ns) < idle
     if len(same) < CUT_CONNECTIONS or at_once:
         return
@@ -273,8 +276,8 @@ def judge_cut(
     if known is None:
         return
     known.detail = detail(known.count)
-    for _, there in alike:
-        found = context.log.find("disconnect-unclean", there.connection_id)
+    for _, cut in alike:
+        found = context.log.find("disconnect-unclean", cut.connection_id)
         if found is not None:
             found.cause_code, found.cause_packet_number = code, known.packet_number
 

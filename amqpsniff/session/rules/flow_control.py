@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import MAX_APART, Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import MAX_SUBJECTS, Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, reason_text
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S, interval, quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
@@ -23,7 +23,7 @@ LATE = "published while blocked"
 _STOPS_KEPT = 64
 """Flows that stopped a client which are remembered for `credit.judge_windows`."""
 
-UNSEEN = MAX_APART + 1
+UNSEEN = MAX_SUBJECTS + 1
 """The variant of a block whose beginning was not captured."""
 
 
@@ -164,7 +164,7 @@ def _report_block(context: RuleContext, now: int | None, until: str) -> None:
             share = "all" if under_way == publishes else f"{under_way} of them"
             parts[-1] += f" ({share} in the first {duration(ROUND_TRIP_NS)})"
     place = context.place_of(number, since)
-    variant, detail = context.apart("connection-blocked", reason, ", ".join(parts))
+    variant, detail = context.variant_for("connection-blocked", reason, ", ".join(parts))
     over_ns = None if hidden or until else now
     contribute(context, judge_unblocked, detail, place, variant, over_ns)
 

@@ -129,8 +129,12 @@ def queues_read(channel: Any) -> set[str]:
     consumers = list(channel.by_tag.values())
     if channel.amqp10 is not None:
         links = channel.amqp10.links.values()
-        consumers = [one.address for one in links if one.address and not one.sends]
-    return {one.queue for one in consumers if one.queue and not getattr(one, "no_ack", False)}
+        consumers = [link.address for link in links if link.address and not link.sends]
+    return {
+        consumer.queue
+        for consumer in consumers
+        if consumer.queue and not getattr(consumer, "no_ack", False)
+    }
 
 
 def names_text(names: Collection[str]) -> str:

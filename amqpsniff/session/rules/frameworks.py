@@ -98,58 +98,62 @@ _WORDS = {
 
 def noted(context: RuleContext) -> None:
     """noted: take the facts of a message about its operation."""
-    said, rows = context.facts["said"], context.facts["rows"]
+    meaning, rows = context.facts["meaning"], context.facts["rows"]
     sender = rows.sender.at(context.facts["row"])
-    for code in _codes(said):
+    for code in _codes(meaning):
         words = _WORDS.get(code)
         if words is None:  # those of the whole capture are complete at its end
             context.memory[code] = context.memory.get(code) or context.place
         elif words.sender in (None, sender) and (code != SECRET or client_of(context).on_network):
-            key = _key(context, said, words.each)
+            key = _key(context, meaning, words.each)
             report_once(context, code, key, partial(_say, context, code))
-    if "not_before" in said or "delayed" in said:
-        _note_delay(context, said)
-    if "offset" in said and sender == 1:
-        streams.note_offset(context, said["offset"])
-    if "call" in said:
-        _note_call(context, said, sender == 0)
+    if "not_before" in meaning or "delayed" in meaning:
+        _note_delay(context, meaning)
+    if "offset" in meaning and sender == 1:
+        streams.note_offset(context, meaning["offset"])
+    if "call" in meaning:
+        _note_call(context, meaning, sender == 0)
 
 
-def _codes(said: dict[str, Any]) -> Iterator[str]:
+def _codes(meaning: dict[str, Any]) -> Iterator[str]:
     """The finding codes of a message."""
-    yield from said["findings"]
-    yield from sorted(_VALUED.intersection(said))
-    if "most_tries" in said:
+    yield from meaning["findings"]
+    yield from sorted(_VALUED.intersection(meaning))
+    if "most_tries" in meaning:
         yield "attempts-exceeded"
-    if not OF_OPERATIONS.intersection(said["findings"]):
-        if "error_type" in said:
+    if not OF_OPERATIONS.intersection(meaning["findings"]):
+        if "error_type" in meaning:
             yield "operation-failed"
-        elif said.get("retry_count", 0) >= TRIES and said["framework"]:
+        elif meaning.get("retry_count", 0) >= TRIES and meaning["framework"]:
             yield "operation-retried"
 
 
-def _key(context: RuleContext, said: dict[str, Any], each: str) -> tuple[Any, ...]:
+def _key(context: RuleContext, meaning: dict[str, Any], each: str) -> tuple[Any, ...]:
     """The key of a finding: all messages with the same key share one."""
     if each == "client":
         return client_of(context).host, client_of(context).application
     if each == "server":
         return (client_of(context).server,)
-    what = said["framework"], said.get("operation")
-    return (*what, said.get("error_type")) if each == "error" else what
+    what = meaning["framework"], meaning.get("operation")
+    return (*what, meaning.get("error_type")) if each == "error" else what
 
 
 def _say(context: RuleContext, code: str) -> str:
     """The words of a finding."""
-    said, rows, row = (context.facts[name] for name in ("said", "rows", "row"))
-    tries, error, value = said.get("retry_count"), said.get("error_type"), str(said.get(code, ""))
+    meaning, rows, row = (context.facts[name] for name in ("meaning", "rows", "row"))
+    tries, error, value = (
+        meaning.get("retry_count"),
+        meaning.get("error_type"),
+        str(meaning.get(code, "")),
+    )
     exchange, key = (name_at(rows, name, row) for name in ("exchange", "routing_key"))
     return _WORDS[code].text.format(
-        operation=_operation(said),
+        operation=_operation(meaning),
         error=f" with {error}" if error else "",
         last=f", the last with {error}" if error else "",
         tried=f" after {number_of(tries, 'retry', 'retries')}" if tries else "",
         retry_count=tries,
-        most_tries=said.get("most_tries"),
+        most_tries=meaning.get("most_tries"),
         value=value or "a token in a header",
         span=duration(1_000 * int(value)) if value.isdecimal() else value,
         client=client_of(context).words,
@@ -158,9 +162,9 @@ def _say(context: RuleContext, code: str) -> str:
     )
 
 
-def _operation(said: dict[str, Any]) -> str:
+def _operation(meaning: dict[str, Any]) -> str:
     """The operation of a message, in words."""
-    name, framework = said.get("operation"), said["framework"] or "no framework"
+    name, framework = meaning.get("operation"), meaning["framework"] or "no framework"
     if framework == RESULT and name:
         name = f"a task whose result is {name}"
     return f"{name} ({framework})" if name else f"a message of {framework}"
@@ -169,19 +173,23 @@ def _operation(said: dict[str, Any]) -> str:
 # delays
 
 
-def _note_delay(context: RuleContext, said: dict[str, Any]) -> None:
+def _note_delay(context: RuleContext, meaning: dict[str, Any]) -> None:
     """A message that is to come later is published, or comes."""
-    if "delayed" in said and "not_before" in said and said["framework"] != celery.FRAMEWORK:
-        celery.hold_for_later(context, 1_000 * said["not_before"])
+    if (
+        "delayed" in meaning
+        and "not_before" in meaning
+        and meaning["framework"] != celery.FRAMEWORK
+    ):
+        celery.hold_for_later(context, 1_000 * meaning["not_before"])
     rows, row = context.facts["rows"], context.facts["row"]
-    key = said.get("message_key")
+    key = meaning.get("message_key")
     for column in (rows.message_id, rows.correlation_id):
         if key is None and column.has(row):
             key = column.bytes_of(row).decode(errors="replace")
     if key is None or context.ts_ns is None:
         return
-    due_us = None if "delayed" in said else said["not_before"]
-    what = (said["framework"], said.get("operation"))
+    due_us = None if "delayed" in meaning else meaning["not_before"]
+    what = (meaning["framework"], meaning.get("operation"))
     contribute(context, judge_delay, key, context.ts_ns, due_us, what, context.place)
 
 
@@ -226,19 +234,22 @@ def note_reader(context: RuleContext) -> None:
         contribute(context, judge_reader, context.queue)
 
 
-def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> None:
+def _note_call(context: RuleContext, meaning: dict[str, Any], published: bool) -> None:
     """A request is published, or a reply is published or comes."""
-    asks, address, answers = said["call"]
+    asks, address, answers = meaning["call"]
     if context.ts_ns is None:
         return
     if asks is not None and not published:
         contribute(context, judge_receiver, asks)
     elif asks is not None:
         context.memory["asks by packs"] = True
-        what = (said["framework"], said.get("operation"))
+        what = (meaning["framework"], meaning.get("operation"))
         name = address and address.partition("?")[0].rpartition("/")[2]
         flags = (
-            said["awaited"], said["broadcast"], int(said.get("addressed", -1)), "greets" in said
+            meaning["awaited"],
+            meaning["broadcast"],
+            int(meaning.get("addressed", -1)),
+            "greets" in meaning,
         )  # fmt: skip
         contribute(context, judge_request, asks, context.ts_ns, what, name, flags, context.place)
     if answers is not None:

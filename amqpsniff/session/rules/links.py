@@ -163,17 +163,17 @@ def detached(context: RuleContext) -> None:
     address = link.target if link.sends else link.source
     if condition == DELETED and address in context.memory.get(DELETED_HERE, ()):
         return  # the client wanted that
-    said = f"{link_text(link)}: {reason_of(condition, description)}"
+    text = f"{link_text(link)}: {reason_of(condition, description)}"
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
     if code == "message-too-large":
-        report_too_large(context, said + _held(link))
+        report_too_large(context, text + _held(link))
     else:
-        context.report(code, said + _held(link), subject=(leads_to(link), condition))
+        context.report(code, text + _held(link), subject=(leads_to(link), condition))
     context.memory["link gone"] = (*place_of(context), context.ts_ns, code, context.number)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
-    contribute(context, judge_loop, key, context.ts_ns, said, context.channel.number, context.place)
+    contribute(context, judge_loop, key, context.ts_ns, text, context.channel.number, context.place)
 
 
 def _code_of(context: RuleContext, link: Any, condition: str, description: str | None) -> str:
@@ -214,16 +214,18 @@ def closed_by_client(
 ) -> None:
     """Report a close by the client with an error, unless the broker caused it."""
     if condition not in FORCED:
-        said = reason_of(condition, description)
-        detail = f"the client closed {what}: {said}"
-        context.report("closed-by-client", detail, subject=(subject, subject_of_text(said)))
-        context.memory["failure"] = f"the client said {said}"
+        reason = reason_of(condition, description)
+        detail = f"the client closed {what}: {reason}"
+        context.report("closed-by-client", detail, subject=(subject, subject_of_text(reason)))
+        context.memory["failure"] = f"the client said {reason}"
 
 
 def open_links(context: RuleContext) -> list[Any]:
     """Links of the connection that are not over."""
     channels = [slot.channel for slot in context.session.slots()]
-    sessions = [one.amqp10 for one in channels if one is not None and one.amqp10 is not None]
+    sessions = [
+        channel.amqp10 for channel in channels if channel is not None and channel.amqp10 is not None
+    ]
     return [link for session in sessions for link in session.links.values()]
 
 
@@ -239,7 +241,7 @@ def judge_loop(
     context: RuleContext,
     key: tuple[Any, ...],
     ts_ns: int | None,
-    said: str,
+    reason: str,
     channel: int,
     place: tuple[Any, ...],
 ) -> None:
@@ -252,10 +254,10 @@ def judge_loop(
     times = loop.times
     spread_ns = max(times) - min(times)
     if loop.reported:
-        report_at(context, here, "link-reattach-loop", said, channel=channel, subject=key)
+        report_at(context, here, "link-reattach-loop", reason, channel=channel, subject=key)
     elif len(times) == LOOP and spread_ns <= LOOP_NS:
         loop.reported = True
-        detail = f"{count(LOOP)} times in {duration(spread_ns)}: {said}"
+        detail = f"{count(LOOP)} times in {duration(spread_ns)}: {reason}"
         about: Any = {"channel": channel, "subject": key}
         report_at(context, here, "link-reattach-loop", detail, LOOP, **about)
 
@@ -294,10 +296,10 @@ def session_ended(context: RuleContext) -> None:
     if context.facts["side"] != SERVER:
         closed_by_client(context, "the session", condition, description)
         return
-    said = reason_of(condition, description)
-    context.memory["failure"] = said
+    reason = reason_of(condition, description)
+    context.memory["failure"] = reason
     links = list(context.facts["of"].links.values())
-    others = any(one.attached == 3 for one in links)
+    others = any(link.attached == 3 for link in links)
     cause = _just_gone(context) if condition == _UNATTACHED else None
     if cause is not None and cause[0] == "link-refused" and not others:
         return
@@ -313,14 +315,14 @@ def session_ended(context: RuleContext) -> None:
     with_it = f"; {number_of(len(links), 'link')} ended with it" if len(links) > 1 else ""
     held = sum(link.unsettled for link in links)
     left = f", {number_of(held, 'delivery', 'deliveries')} not settled" if held else ""
-    detail = f"the broker ended the session: {said}{with_it}{left}"
+    detail = f"the broker ended the session: {reason}{with_it}{left}"
     if code == "message-too-large":
         report_too_large(context, detail)
     elif cause is not None:
         about: Any = {"channel": context.channel.number, "cause": cause}
         report_at(context, context.place, code, detail, **about)
     else:
-        context.report(code, detail, subject=subject_of_text(said))
+        context.report(code, detail, subject=subject_of_text(reason))
 
 
 def _just_gone(context: RuleContext) -> tuple[str, int] | None:

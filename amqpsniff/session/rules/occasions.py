@@ -41,7 +41,7 @@ EVENTS = {
     "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
     "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
     "noted": "a message of which packs say something that stands out; facts: entry, rows, row, "
-    "said (see `decode.meanings.Note`)",
+    "meaning (see `decode.meanings.Note.said`)",
     "looked-at": "a publish that has values of `packs.catalogue.SAMPLED`, of many one in some; "
     "facts: entry, rows, row, fields (sources of its values by name)",
     "large-headers": "a message with headers of more than `LARGE_HEADERS_BYTES`, or of more than "

@@ -102,19 +102,21 @@ def _opened(context: RuleContext) -> None:
     waits = [f"{duration(spent[worst])} of it for {whose} {worst}"] * (extra[worst] >= SLOW_STEP_NS)
     waits += filter(None, [connecting_text(context)])
     if waits:
-        said = " and ".join(waits)
-        context.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {said}")
+        steps = " and ".join(waits)
+        context.report(
+            "handshake-slow", f"{duration(sum(times))} until connection.open-ok, {steps}"
+        )
 
 
 def connecting_text(context: RuleContext) -> str:
     """The duration of a slow TCP handshake with SYNs that were sent again; else an empty text."""
     connection: Connection = context.session.connection
     conversation = connection.conversation
-    asked, answered = conversation.syns_again, conversation.answers_again
-    if not asked + answered or conversation.connecting_ns < SLOW_STEP_NS:
+    syns, answers = conversation.syns_again, conversation.answers_again
+    if not syns + answers or conversation.connecting_ns < SLOW_STEP_NS:
         return ""
-    again = number_of(asked, "SYN") if asked else number_of(answered, "answer") + " to the SYN"
-    was = "was" if (asked or answered) == 1 else "were"
+    again = number_of(syns, "SYN") if syns else number_of(answers, "answer") + " to the SYN"
+    was = "was" if (syns or answers) == 1 else "were"
     took = duration(conversation.connecting_ns)
     return f"{took} of it until TCP was connected: {again} {was} sent again"
 
@@ -135,7 +137,10 @@ def _out_of_order(context: RuleContext) -> None:
     if facts["state"] in CONNECTION.closed or not context.certain:
         return
     numbers = [step(context, name)[1] for name in HANDSHAKE]
-    if numbers[0] is None or max(one for one in numbers if one is not None) > context.number:
+    if (
+        numbers[0] is None
+        or max(number for number in numbers if number is not None) > context.number
+    ):
         context.memory["disorder"] = None  # one direction was understood before the other
         return
     rows = (row for row in CONNECTION.rows if row.state == facts["state"])
@@ -208,8 +213,8 @@ def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
 def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> None:
     mechanism = handshake(context, "connection.start-ok").get("mechanism")
     how = f" with {mechanism}{in_packet(number)}"
-    said = f"the broker ended TCP {duration(waited)} later without an answer"
-    report_refused_login(context, how, said, number, then)
+    reason = f"the broker ended TCP {duration(waited)} later without an answer"
+    report_refused_login(context, how, reason, number, then)
 
 
 # what the client says
@@ -218,14 +223,14 @@ def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> 
 @lru_cache(ALIKE)
 def _overstated(tune_ok: bytes | None, tune: bytes | None, start: bytes | None) -> str:
     """Faults of the arguments of tune-ok, compared with those of tune and start; may be empty."""
-    asked, offered = read(tune_ok), read(tune)
+    chosen, offered = read(tune_ok), read(tune)
     wrong = [
-        f"{name.replace('_', '-')} {_limit(asked[name])} where the broker offers {offered[name]}"
+        f"{name.replace('_', '-')} {_limit(chosen[name])} where the broker offers {offered[name]}"
         for name in ("channel_max", "frame_max")
-        if _exceeds(asked.get(name), offered.get(name))
+        if _exceeds(chosen.get(name), offered.get(name))
     ]
     least = _least_frame_max(table_of(read(start), "server_properties"))
-    frame_max = asked.get("frame_max")
+    frame_max = chosen.get("frame_max")
     if isinstance(frame_max, int) and 0 < frame_max < least:
         wrong.append(f"frame-max {frame_max} where {least} is the least")
     return "tune-ok has " + " and ".join(wrong) if wrong else ""
@@ -235,10 +240,10 @@ def _limit(value: int) -> str:
     return str(value) if value else "0 (no limit)"
 
 
-def _exceeds(asked: Any, offered: Any) -> bool:
-    if not isinstance(asked, int) or not isinstance(offered, int) or not offered:
+def _exceeds(chosen: Any, offered: Any) -> bool:
+    if not isinstance(chosen, int) or not isinstance(offered, int) or not offered:
         return False
-    return asked == 0 or asked > offered
+    return chosen == 0 or chosen > offered
 
 
 def _least_frame_max(server: dict[str, Any]) -> int:

@@ -71,27 +71,29 @@ def _deletes(context: RuleContext) -> None:
     name = name or channel.last_queue
     if not str(name).startswith(_OWN):
         what = f"'{name}'" if name else "(its name is not known)"
-        one = (context.frame.name, context.number, context.ts_ns, what)
-        asked = context.memory.setdefault(DELETIONS, {}).setdefault(channel.number, [])
-        if context.frame.flags & NO_WAIT or len(asked) >= MAX_ASKED:
-            _report_deletion(context, *one)
+        deletion = (context.frame.name, context.number, context.ts_ns, what)
+        deletions = context.memory.setdefault(DELETIONS, {}).setdefault(channel.number, [])
+        if context.frame.flags & NO_WAIT or len(deletions) >= MAX_ASKED:
+            _report_deletion(context, *deletion)
         else:
-            asked.append(one)
+            deletions.append(deletion)
 
 
 @requires(DELETIONS)
 def _deleted(context: RuleContext) -> None:
     """The broker executed the oldest pending deletion of the channel."""
-    asked = context.memory[DELETIONS].get(context.channel.number)
-    if asked and f"{asked[0][0]}-ok" == context.frame.name:
-        _report_deletion(context, *asked.pop(0))
+    deletions = context.memory[DELETIONS].get(context.channel.number)
+    if deletions and f"{deletions[0][0]}-ok" == context.frame.name:
+        _report_deletion(context, *deletions.pop(0))
 
 
 @requires(DELETIONS)
 def _not_answered(context: RuleContext) -> None:
     """channel-ends: deletions without an answer; one that the broker closed for was refused."""
     channel, session = context.channel, context.session
-    refused = {one.close_method for one in (channel, session) if one.closed_by == SIDES[SERVER]}
+    refused = {
+        closed.close_method for closed in (channel, session) if closed.closed_by == SIDES[SERVER]
+    }
     for name, number, ts_ns, what in context.memory[DELETIONS].pop(channel.number, ()):
         if name in refused:
             break
@@ -111,7 +113,7 @@ def _report_deletion(
 def _declares(context: RuleContext) -> None:
     """A method with tables among its arguments."""
     arguments = context.frame.arguments
-    tables = [one for one in arguments.values() if isinstance(one, (dict, list))]
+    tables = [value for value in arguments.values() if isinstance(value, (dict, list))]
     _judge(context, context.frame.name, "its tables", tables)
 
 
@@ -132,8 +134,8 @@ def _judge(context: RuleContext, what: str, place: str, tables: list[Any], more:
     while level:
         deep += 1
         entries += sum(map(len, level))
-        each = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [one for some in each for one in some if isinstance(one, (dict, list))]
+        each = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for some in each for value in some if isinstance(value, (dict, list))]
     if entries > MANY_ENTRIES:
         detail = f"{what} with {number_of(entries, 'entry', 'entries')} in {place}{more}"
         context.report("resource-bomb", detail)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.message_log import LOADED
+from amqpsniff.session.event_logs import LOADED
 from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.occasions import BUSY
 from amqpsniff.session.rules.prefetch import (

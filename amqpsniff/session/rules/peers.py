@@ -21,7 +21,7 @@ from amqpsniff.spec import PEER_PROPERTIES, peer_property
 MAX_CLIENTS = 1_024
 """Different clients that are remembered, in some 2 MB."""
 
-MAX_SAID_BYTES = 8_192
+MAX_START_OK_BYTES = 8_192
 """Length of the arguments of start-ok of a client that is remembered: no library says as much."""
 
 
@@ -103,8 +103,8 @@ def client_of(context: RuleContext) -> Client:
         return session.client
     shared: dict[Any, Any] = context.shared
     client: Client
-    asked, client = shared.get("client", _NOBODY)
-    if asked is session:
+    of_session, client = shared.get("client", _NOBODY)
+    if of_session is session:
         return client
     connection: Connection = session.connection
     start_ok = session.handshake_json("connection.start-ok")
@@ -120,7 +120,7 @@ def client_of(context: RuleContext) -> Client:
     client = clients.get(key)
     if client is None:
         client = Client(key, session.number)
-        if len(start_ok or b"") <= MAX_SAID_BYTES:
+        if len(start_ok or b"") <= MAX_START_OK_BYTES:
             if len(clients) >= MAX_CLIENTS:
                 clients.clear()
             clients[key] = client

@@ -100,7 +100,7 @@ class Unlimited:
     """
 
     def __init__(self) -> None:
-        self.asked: dict[tuple[int, int], tuple[int, int | None, str | None]] = {}
+        self.unanswered: dict[tuple[int, int], tuple[int, int | None, str | None]] = {}
         self.count = self.last = 0
         self.first: tuple[int, int | None] | None = None
         self.queues: list[str | None] = []
@@ -145,22 +145,22 @@ def note_unlimited(context: RuleContext) -> None:
     if frame.flags & (NO_ACK | FLAGS_CUT) or channel.prefetch_each or channel.prefetch_shared:
         return
     noted = context.memory.setdefault("unlimited", {})
-    one = remember(context, noted, (channel.number, channel.incarnation), Unlimited())
-    if one is not None:
-        asked = (context.number, context.ts_ns, context.queue)
-        remember(context, one.asked, (frame.number, frame.row), asked)
+    unlimited = remember(context, noted, (channel.number, channel.incarnation), Unlimited())
+    if unlimited is not None:
+        consume = (context.number, context.ts_ns, context.queue)
+        remember(context, unlimited.unanswered, (frame.number, frame.row), consume)
 
 
 @requires("unlimited")
 def note_accepted(context: RuleContext) -> None:
     """basic.consume-ok: a later loss cannot hide a refusal."""
     channel, request = context.channel, context.request
-    one = context.memory["unlimited"].get((channel.number, channel.incarnation))
-    if one is None or request is None:
+    unlimited = context.memory["unlimited"].get((channel.number, channel.incarnation))
+    if unlimited is None or request is None:
         return
-    asked = drop(context, one.asked, (request.number, request.row))
-    if asked is not None:
-        one.add(*asked)
+    consume = drop(context, unlimited.unanswered, (request.number, request.row))
+    if consume is not None:
+        unlimited.add(*consume)
 
 
 @requires("unlimited")
@@ -170,29 +170,38 @@ def judge_unlimited(context: RuleContext) -> None:
     Those without an answer count where the whole connection was captured: a refusal would be seen.
     """
     channel = context.channel
-    one = drop(context, context.memory["unlimited"], (channel.number, channel.incarnation))
-    if one is None:
+    unlimited = drop(context, context.memory["unlimited"], (channel.number, channel.incarnation))
+    if unlimited is None:
         return
-    asked = [drop(context, one.asked, key) for key in list(one.asked)]
+    consumes = [drop(context, unlimited.unanswered, key) for key in list(unlimited.unanswered)]
     refused = channel.close_method == "basic.consume" or not channel.blames
     if channel.closed_by == "server" and refused:
-        asked = asked[:-1]  # the last one was refused, or may have been
-    for consumer in asked if context.complete else ():
-        one.add(*consumer)
-    if one.first is None or channel.prefetch_shared:
+        consumes = consumes[:-1]  # the last one was refused, or may have been
+    for consumer in consumes if context.complete else ():
+        unlimited.add(*consumer)
+    if unlimited.first is None or channel.prefetch_shared:
         return
     most = channel.unsettled_max
     held = "1 delivery was" if most == 1 else f"{most} deliveries were"
     more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"
-    named = ", ".join(dict.fromkeys(map(queue_text, one.queues)))
-    others = f" and {one.count - len(one.queues)} more" if one.count > len(one.queues) else ""
+    named = ", ".join(dict.fromkeys(map(queue_text, unlimited.queues)))
+    others = (
+        f" and {unlimited.count - len(unlimited.queues)} more"
+        if unlimited.count > len(unlimited.queues)
+        else ""
+    )
     detail = f"{named}{others}; {more}"
     if most and channel.delivered:
         size = channel.unsettled_max * channel.times.deliver_bytes / channel.delivered
         detail += f", about {octets(size)}" if size >= 1 else ""
-    number, ts_ns = one.first
+    number, ts_ns = unlimited.first
     context.report(
-        "prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=one.count, last=one.last
+        "prefetch-unlimited",
+        detail,
+        number=number,
+        ts_ns=ts_ns,
+        count=unlimited.count,
+        last=unlimited.last,
     )
 
 

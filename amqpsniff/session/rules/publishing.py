@@ -23,7 +23,7 @@ from cython.cimports.amqpsniff.session.rules.shared_state import Alike
 from amqpsniff.decode.json_objects import table_of
 from amqpsniff.packs.forms import whole
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.message_log import FORGET
+from amqpsniff.session.event_logs import FORGET
 from amqpsniff.session.method_frame import read
 from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import (
@@ -40,7 +40,7 @@ from amqpsniff.session.rules.format import (
 )
 from amqpsniff.session.rules.routes import queues_on
 from amqpsniff.session.rules.shared_state import Verdict, drop, remember
-from amqpsniff.session.rules.traces import told
+from amqpsniff.session.rules.traces import field_of
 from amqpsniff.units import duration, rate
 
 REPEATED = "publish-repeated"
@@ -49,7 +49,7 @@ SEQUENCE_BYTES = 8
 """Length of a number that RabbitMQ's client for .NET writes as bytes."""
 
 WRONG_NUMBERS = 3
-"""Publishes whose number differs by the same from the broker's count, from which on it is told."""
+"""Publishes whose number differs by the same from the broker's count until it is reported."""
 
 _NO_ROUTE = 312
 _DIRECT_REPLY = "amq.rabbitmq.reply-to."
@@ -95,7 +95,9 @@ def _route_of(entry: Any) -> tuple[str, str] | None:
     """Exchange and routing key of a publish; None if they were forgotten."""
     names = entry.route
     if names is None and entry.rows is not None:
-        names = tuple(name_at(entry.rows, one, entry.row) for one in ("exchange", "routing_key"))
+        names = tuple(
+            name_at(entry.rows, column, entry.row) for column in ("exchange", "routing_key")
+        )
     return None if names is None or None in names else names
 
 
@@ -103,8 +105,8 @@ def _limits_on(context: RuleContext, names: tuple[str, str] | None) -> str:
     """The limits of the queues on a route, in words, as far as the connection declared them."""
     limits = context.memory.get(LIMITS, {})
     queues = sorted(queues_on(context, *names)) if names and limits else ()
-    known = ((one, limits[one]) for one in queues if one in limits)
-    return "".join(f"; {queue_text(one)} was declared with {words}" for one, words in known)
+    known = ((queue, limits[queue]) for queue in queues if queue in limits)
+    return "".join(f"; {queue_text(queue)} was declared with {words}" for queue, words in known)
 
 
 @where(EXTENDED)
@@ -333,16 +335,18 @@ def _neglected(context: RuleContext) -> list[tuple[str, int, int]]:
     words, packet and time of each."""
     channel = context.channel
     if channel.unnumbered_confirms is not None:
-        waiting = [("", *one) for one in channel.unnumbered_confirms.waiting()]
+        waiting = [("", *publish) for publish in channel.unnumbered_confirms.waiting()]
     else:
         entries = unconfirmed(channel) if context.certain else ()
-        waiting = [(f", number {one.number},", one.packet_number, one.ts_ns) for one in entries]
+        waiting = [
+            (f", number {entry.number},", entry.packet_number, entry.ts_ns) for entry in entries
+        ]
     until_ns = context.session.last_server_ns - VERY_SLOW_NS
-    unfinished = {one[0] for one in context.memory.get("under way", ())}
+    unfinished = {publish[0] for publish in context.memory.get("under way", ())}
     return [
-        one
-        for one in waiting
-        if NULL != one[2] <= until_ns and one[1] not in unfinished and context.complete
+        publish
+        for publish in waiting
+        if NULL != publish[2] <= until_ns and publish[1] not in unfinished and context.complete
     ]
 
 
@@ -354,7 +358,7 @@ def watch_confirms(context: RuleContext) -> None:
     if entry is None or entry.rows is None or entry.ts_ns == NULL:
         return  # none waits, or it is not whole yet
     waited = context.session.last_server_ns - entry.ts_ns
-    unfinished = {one[0] for one in context.memory.get("under way", ())}
+    unfinished = {publish[0] for publish in context.memory.get("under way", ())}
     if waited >= VERY_SLOW_NS and entry.packet_number not in unfinished:
         detail = f"publish number {entry.number} was without a confirm for {duration(waited)}"
         context.report_provisional("confirms-slow", detail, entry.packet_number, entry.ts_ns)
@@ -421,19 +425,23 @@ def judge_commits(context: RuleContext) -> None:
 
 def judge_sequence(context: RuleContext) -> None:
     """looked-at: the number that the client gives a publish, compared with the broker's count."""
-    said, entry, channel = told(context, "sequence"), context.facts["entry"], context.channel
-    if said is None or entry is None or not context.certain or not channel.known:
+    sequence, entry, channel = (
+        field_of(context, "sequence"),
+        context.facts["entry"],
+        context.channel,
+    )
+    if sequence is None or entry is None or not context.certain or not channel.known:
         return
-    number = whole(said)
-    if number is None and isinstance(said, str) and len(said) == SEQUENCE_BYTES:
-        octets = said.encode("latin-1", errors="ignore")
+    number = whole(sequence)
+    if number is None and isinstance(sequence, str) and len(sequence) == SEQUENCE_BYTES:
+        octets = sequence.encode("latin-1", errors="ignore")
         number = int.from_bytes(octets) if len(octets) == SEQUENCE_BYTES else None
     known = context.memory.setdefault("sequences", {})
     before, times = known.get(channel.number, (0, 0))
-    apart = 0 if number is None or entry.number < 1 else number - entry.number
-    times = times + 1 if apart == before else 1
-    known[channel.number] = apart, times
-    if apart and times == WRONG_NUMBERS:
+    difference = 0 if number is None or entry.number < 1 else number - entry.number
+    times = times + 1 if difference == before else 1
+    known[channel.number] = difference, times
+    if difference and times == WRONG_NUMBERS:
         detail = f"the client calls publish {entry.number} of the channel number {number}"
         context.report("publish-number-wrong", detail)
 

@@ -85,15 +85,15 @@ class QueueRemainder:
         number: Packet of the first.
         last_ns: Time of the last.
         private: The queue ended with the connection.
-        told: Its consumer would have got a cancel notification for a deletion.
+        notified: Its consumer would have got a cancel notification for a deletion.
     """
 
-    def __init__(self, number: int, *, private: bool, told: bool) -> None:
+    def __init__(self, number: int, *, private: bool, notified: bool) -> None:
         self.count = 0
         self.number = number
         self.last_ns = 0
         self.private = private
-        self.told = told
+        self.notified = notified
 
 
 def queue_key(context: RuleContext, name: str) -> Key:
@@ -117,13 +117,13 @@ def _asked(context: RuleContext) -> None:
         elif name and b'"if_unused":true' not in octets and b'"if_empty":true' not in octets:
             _deleted(context, name)
         return
-    asked = context.memory.setdefault("queues asked", {})
+    declares = context.memory.setdefault("queue declares", {})
     if not declares and name is None:
         _missing(context, context.ts_ns)
     elif not declares and name:
         contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, True)
-    if len(asked) < MAX_ASKED:
-        asked[context.channel.number, frame.number, frame.row] = name, auto_delete
+    if len(declares) < MAX_ASKED:
+        declares[context.channel.number, frame.number, frame.row] = name, auto_delete
     else:
         context.forget("queues")
 
@@ -134,17 +134,17 @@ def _declares(context: RuleContext) -> None:
     _asked(context)
 
 
-@requires("queues asked")
+@requires("queue declares")
 def _answered(context: RuleContext) -> None:
     """queue.declare-ok and queue.delete-ok."""
     request = context.request
     if request is None:
         return
     place = context.channel.number, request.number, request.row
-    asked = context.memory["queues asked"]
-    if place not in asked:
+    declares = context.memory["queue declares"]
+    if place not in declares:
         return
-    name, auto_delete = asked.pop(place)
+    name, auto_delete = declares.pop(place)
     if context.frame.name == "queue.delete-ok":
         if name:
             _deleted(context, name)
@@ -152,14 +152,14 @@ def _answered(context: RuleContext) -> None:
         _own(context, context.frame.queue or name, request.number, auto_delete)
 
 
-@requires("queues asked")
+@requires("queue declares")
 def _refused(context: RuleContext) -> None:
     """channel.close of the broker: the deletion that it answers failed."""
     if context.frame.side != SERVER:
         return
-    asked = context.memory["queues asked"]
-    for place in [one for one in asked if one[0] == context.channel.number]:
-        name, _ = asked.pop(place)
+    declares = context.memory["queue declares"]
+    for place in [place for place in declares if place[0] == context.channel.number]:
+        name, _ = declares.pop(place)
         if name:
             contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, False)
 
@@ -307,9 +307,9 @@ def _in_doubt(context: RuleContext) -> None:
             continue
         if name not in left:
             consumer = entry.consumer
-            there = consumer is not None and consumer in channel.by_tag.values()
+            is_open = consumer is not None and consumer in channel.by_tag.values()
             left[name] = QueueRemainder(
-                entry.packet_number, private=name in private, told=there and notified
+                entry.packet_number, private=name in private, notified=is_open and notified
             )
         left[name].count += 1
         left[name].last_ns = max(left[name].last_ns, entry.ts_ns)
@@ -319,7 +319,7 @@ def _in_doubt(context: RuleContext) -> None:
     contribute(
         context,
         judge_left,
-        tuple((queue_key(context, name), *vars(one).values()) for name, one in left.items()),
+        tuple((queue_key(context, name), *vars(queue).values()) for name, queue in left.items()),
         channel.unsettled - len(waiting) + len(entries),
         when_closed(channel.closed_by),
         channel.number,
@@ -346,13 +346,13 @@ def judge_left(
     gone: list[Any] = []
     others: list[Any] = []
     doubted: list[tuple[Sequence[str], int]] = []
-    for key, count, number, last_ns, private, told in left:
+    for key, count, number, last_ns, private, notified in left:
         why = (
             "exclusive to its connection"
             if private
             else deletion_words(context, key, last_ns, place.ts_ns)
         )
-        if not why and not told:
+        if not why and not notified:
             if _may_be_gone(context, key, last_ns, place.ts_ns):
                 total -= count
                 continue
@@ -373,10 +373,10 @@ def judge_left(
         report_at(context, place, code, detail, count, None, channel)
         if rows is others and doubted:
             finding = (code, place.connection_id or place.capture, channel, None)
-            said: deque[Any] = remembered(
+            in_doubt: deque[Any] = remembered(
                 context, "doubted", doubted[0][0][0], lambda: deque(maxlen=MAX_DOUBTED)
             )
-            said.append((finding, place.ts_ns or 0, tuple(doubted)))
+            in_doubt.append((finding, place.ts_ns or 0, tuple(doubted)))
 
 
 def _deletion_key(context: RuleContext, name: str) -> tuple[str, str | None, str]:
@@ -445,7 +445,7 @@ def _may_be_gone(
     asked = context.shared.get("deletions asked", {})
     times = [*asked.get((server, vhost, name), ()), *asked.get((server, None, name), ())]
     spans = context.shared.get(MISSING, {}).get(server, {}).values()
-    return any(from_ns <= one <= until_ns for one in times) or any(
+    return any(from_ns <= time <= until_ns for time in times) or any(
         since_ns <= until_ns and from_ns <= end_ns for since_ns, end_ns in spans
     )
 
@@ -454,11 +454,11 @@ def _take_back(
     context: RuleContext, server: str, ts_ns: int, queue: tuple[str | None, str] | None
 ) -> None:
     """Withdraw findings about a queue, None for any, that may have been deleted at a time."""
-    said = context.shared.get("doubted", {}).get(server)
-    for one in list(said or ()):
-        finding, until_ns, queues = one
+    doubted = context.shared.get("doubted", {}).get(server)
+    for doubt in list(doubted or ()):
+        finding, until_ns, queues = doubt
         if ts_ns <= until_ns and (queue is None or _is_among(queue, ts_ns, queues)):
-            said.remove(one)
+            doubted.remove(doubt)
             context.log.withdraw(finding)
 
 

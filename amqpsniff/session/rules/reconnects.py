@@ -233,7 +233,7 @@ def judge_leaks(context: RuleContext) -> None:
             return
         left.sort(key=lambda one: int(one[0]))
         while left:
-            together = [one for one in left if one[0] <= left[0][0] + TOGETHER_NS]
+            together = [row for row in left if row[0] <= left[0][0] + TOGETHER_NS]
             del left[: len(together)]
             _judge_leak(context, client, together, now)
 

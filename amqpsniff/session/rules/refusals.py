@@ -66,23 +66,23 @@ def closed(context: RuleContext) -> None:
     code, text, method = read_reason(context.frame.arguments_json)
     if code is None or code < FIRST_ERROR_CODE:
         return
-    asked = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
-    passive = asked[0] == context.channel.blamed_packet_number is not None
-    said = reply_text(code, text) + _request(context.channel, method, passive)
+    declare = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
+    passive = declare[0] == context.channel.blamed_packet_number is not None
+    detail = reply_text(code, text) + _request(context.channel, method, passive)
     subject = subject_of_text(text or "")
     text = text or ""
     if code == _FAILED and "inequivalent arg" in text:
-        context.report("declaration-mismatch", said, subject=subject)
+        context.report("declaration-mismatch", detail, subject=subject)
     elif code == _FAILED and "acknowledgement" in text and "timed out" in text:
-        _report_timeout(context, text, said)
+        _report_timeout(context, text, detail)
     elif code == _FAILED and "message size" in text and "larger than" in text:
-        context.report("message-too-large", said)
+        context.report("message-too-large", detail)
     elif not _named_elsewhere(context.channel, code, text):
         what, variant = remedy(code, text)
         if code == _MISSING and passive:
-            _refuse(context, asked[1], Probe(context, said + what, variant, subject))
+            _refuse(context, declare[1], Probe(context, detail + what, variant, subject))
         else:
-            context.report(CLOSED, said + what, variant=variant, subject=subject)
+            context.report(CLOSED, detail + what, variant=variant, subject=subject)
 
 
 @where(PASSIVE)
@@ -91,9 +91,9 @@ def asks(context: RuleContext) -> None:
     subject = subject_of(context.frame)
     passive = b'"passive":true' in (context.frame.arguments_json or b"")
     if context.frame.side != SERVER and passive and subject[1]:
-        asked = context.memory.setdefault(ASKED, {})
-        drop(context, asked, context.channel.number)
-        remember(context, asked, context.channel.number, (context.number, subject))
+        declares = context.memory.setdefault(ASKED, {})
+        drop(context, declares, context.channel.number)
+        remember(context, declares, context.channel.number, (context.number, subject))
 
 
 @requires(REFUSED)
@@ -181,10 +181,10 @@ def _request(channel: Any, method: str | None, passive: bool) -> str:
     return f"; answer to {method}"
 
 
-def _report_timeout(context: RuleContext, text: str, said: str) -> None:
+def _report_timeout(context: RuleContext, text: str, detail: str) -> None:
     """The broker reports an acknowledgement timeout: compare it with the captured deliveries."""
     channel = context.channel
-    entry = next((one for one in channel.deliveries if one.wants), None)
+    entry = next((entry for entry in channel.deliveries if entry.wants), None)
     allowed = _TIMEOUT.search(text)
     allowed_ns = int(allowed[1]) * 1_000_000 if allowed else 0
     counted = context.certain and channel.counts_deliveries()
@@ -194,11 +194,11 @@ def _report_timeout(context: RuleContext, text: str, said: str) -> None:
             f"406 for an acknowledgement that timed out, but nothing was outstanding and {longest}"
         )
         what += ": what the broker says is not so; "
-        context.report(CLOSED, what + said, variant=_FAILED)
+        context.report(CLOSED, what + detail, variant=_FAILED)
     else:
         consumer = None if entry is None else entry.consumer
         queue = "" if consumer is None else consumer.queue or ""
-        context.report("acknowledgement-timeout", _oldest(context, entry) + said, subject=queue)
+        context.report("acknowledgement-timeout", _oldest(context, entry) + detail, subject=queue)
 
 
 def _oldest(context: RuleContext, entry: Any) -> str:

@@ -166,7 +166,7 @@ RULES = _gather(_TABLES)
 GATED = {
     event: bits
     for event, rules in RULES.items()
-    if (bits := reduce(or_, (one.bits for one in rules if one.bits != ANYTHING), 0))
+    if (bits := reduce(or_, (rule.bits for rule in rules if rule.bits != ANYTHING), 0))
     and bits & OF_METHODS
 }
 """The bits that rules of a method ask for, of those that have any; see `context.where`."""

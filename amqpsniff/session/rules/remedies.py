@@ -127,17 +127,17 @@ def remedy(code: int | None, text: str | None) -> tuple[str, int | None]:
 
     An empty text and the code itself for an unknown error text.
     """
-    said = _NAMES.sub("", (text or "").lower())
+    reply = _NAMES.sub("", (text or "").lower())
     for number, row in enumerate(REMEDIES, 1):
-        if row.code == code and row.words in said:
+        if row.code == code and row.words in reply:
             return f"; {row.what}", row.code * VARIANTS + number
     return "", code
 
 
 def fault(code: int | None, method: str | None, release: tuple[int, int]) -> str:
     """A known fault of a broker of that release that answers a method so, in words."""
-    known = (one for one in FAULTS if (one.method, one.release) == (method, release))
-    return "".join(f"; {one.what}" for one in known if code == INTERNAL_ERROR)
+    known = (fault for fault in FAULTS if (fault.method, fault.release) == (method, release))
+    return "".join(f"; {fault.what}" for fault in known if code == INTERNAL_ERROR)
 
 
 def is_exclusive(code: int | None, text: str | None) -> bool:

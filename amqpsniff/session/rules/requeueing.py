@@ -17,7 +17,7 @@ from typing import Any
 from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
+from amqpsniff.session.event_logs import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import key_text, name_at, queues_of
 from amqpsniff.session.rules.peers import rabbitmq_release
@@ -337,7 +337,7 @@ class _Circle:
         firsts: Time of the first message by its number of rounds, `MANY_ROUNDS` for more.
         detail, number, ts_ns: The first message with `ROUNDS`.
         count, last: Number of messages with `ROUNDS` or more, and the packet of the last.
-        told: Each further message is reported at once.
+        reported: Each further message is reported at once.
     """
 
     def __init__(self) -> None:
@@ -345,7 +345,7 @@ class _Circle:
         self.detail = ""
         self.number = self.ts_ns = self.last = None
         self.count = 0
-        self.told = False
+        self.reported = False
 
 
 def _go_round(context: RuleContext, rounds: int, queue: str) -> None:
@@ -365,11 +365,11 @@ def _go_round(context: RuleContext, rounds: int, queue: str) -> None:
     if circle.count == 1:
         circle.number, circle.ts_ns = context.number, now_ns
         circle.detail = f"{rounds} times through queue '{queue}', now {route_of(context)}"
-    if circle.told or rounds >= MANY_ROUNDS:
-        count = 1 if circle.told else circle.count
+    if circle.reported or rounds >= MANY_ROUNDS:
+        count = 1 if circle.reported else circle.count
         place = {"number": circle.number, "ts_ns": circle.ts_ns, "last": circle.last}
         context.report("dead-letter-cycle", circle.detail, count=count, subject=queue, **place)
-        circle.told = True
+        circle.reported = True
 
 
 @requires(CIRCLES)
@@ -380,7 +380,7 @@ def circles_end(context: RuleContext) -> None:
     ended = [key for key in circles if key[:2] == (channel.number, channel.incarnation)]
     for key in ended:
         circle = drop(context, circles, key)
-        count = 0 if circle.told else circle.count
+        count = 0 if circle.reported else circle.count
         place = context.place_of(circle.number, circle.ts_ns)
         firsts = list(circle.firsts.items())
         row = (circle.detail, count, circle.last, channel.number)
@@ -413,7 +413,10 @@ def _gives_up(rows: Any) -> bool:
         for rounds, ts_ns in seen:
             firsts[rounds] = min(ts_ns, firsts.get(rounds, ts_ns))
     most = max(firsts, default=MANY_ROUNDS)
-    longest = max((firsts[one + 1] - firsts[one] for one in firsts if one + 1 in firsts), default=0)
+    longest = max(
+        (firsts[rounds + 1] - firsts[rounds] for rounds in firsts if rounds + 1 in firsts),
+        default=0,
+    )
     until_ns = max(row[1] for row in rows)
     left_ns = until_ns - firsts[most] if most < MANY_ROUNDS else 0
     return longest > 0 and left_ns >= NO_MORE_ROUNDS * longest

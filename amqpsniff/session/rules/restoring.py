@@ -127,11 +127,16 @@ def judge_left(
     """A connection is over, or the capture is; the client consumed from queues until then."""
     server, host, vhost, who = where
     for queue in queues:
-        one = remembered(context, "consumed by", (vhost, queue, *who), _Consumed)
+        consumed = remembered(context, "consumed by", (vhost, queue, *who), _Consumed)
         if not lost:
-            one.until_ns = max(one.until_ns, until_ns)
-        elif until_ns > one.lost_ns:
-            one.lost_ns, one.server, one.host, one.place = until_ns, server, host, Place(*place)
+            consumed.until_ns = max(consumed.until_ns, until_ns)
+        elif until_ns > consumed.lost_ns:
+            consumed.lost_ns, consumed.server, consumed.host, consumed.place = (
+                until_ns,
+                server,
+                host,
+                Place(*place),
+            )
 
 
 def judge_returned(
@@ -162,21 +167,21 @@ def judge_restored(context: RuleContext) -> None:
     if "clients" in shared.get("forgotten", {}):
         return
     missed: dict[Place, tuple[Any, _Consumed, list[str]]] = {}
-    for (vhost, queue, *who), one in shared.pop("consumed by", {}).items():
+    for (vhost, queue, *who), consumed in shared.pop("consumed by", {}).items():
         again = shared.get("consumed last", {}).get((vhost, queue), (-1,))[0]
-        if one.lost_ns <= max(one.until_ns, -1) or again > one.lost_ns:
+        if consumed.lost_ns <= max(consumed.until_ns, -1) or again > consumed.lost_ns:
             continue
-        for back in shared.get("returned", {}).get((one.server, vhost, *who), ()):
+        for back in shared.get("returned", {}).get((consumed.server, vhost, *who), ()):
             unseen = shared.get("consumes unseen", {})
-            hosts = (unseen.get(host, (-1,))[0] for host in (one.host, back[2]))
-            if back[0] > one.lost_ns >= max(hosts):
-                missed.setdefault(back[4], (back, one, []))[2].append(queue)
+            hosts = (unseen.get(host, (-1,))[0] for host in (consumed.host, back[2]))
+            if back[0] > consumed.lost_ns >= max(hosts):
+                missed.setdefault(back[4], (back, consumed, []))[2].append(queue)
                 break
-    for place, (back, one, queues) in missed.items():
+    for place, (back, consumed, queues) in missed.items():
         detail = (
             f"{back[3]} consumed from queue {names_text(queues)} until its connection ended in "
-            f"packet {one.place.packet_number if one.place else '?'}, came back, and did not "
-            f"consume from it in {duration(back[1])}"
+            f"packet {consumed.place.packet_number if consumed.place else '?'}, came back, and did "
+            f"not consume from it in {duration(back[1])}"
         )
         report_at(context, place, "consumer-not-restored", detail)
 

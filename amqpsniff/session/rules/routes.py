@@ -154,8 +154,8 @@ def declared(context: RuleContext) -> None:
 def limited(context: RuleContext) -> None:
     """queue.declare-ok: note the length limit of the queue, from the rows of its request."""
     request: Request = context.request
-    asked = None if request is None else request.rows.arguments
-    octets = None if asked is None else asked.bytes_of(request.row)
+    column = None if request is None else request.rows.arguments
+    octets = None if column is None else column.bytes_of(request.row)
     if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets:
         return
     queue = context.frame.queue
@@ -355,7 +355,7 @@ def ended(context: RuleContext) -> None:
     made: list[Any] = [list(memory[name].items()) if name in memory else () for name in NOTED]
     published: Any = ()
     delivered: Any = ()
-    there: tuple[Any, ...] = (0, (), ())
+    consuming: tuple[Any, ...] = (0, (), ())
     if not hidden and routes is not None:
         if routes.published:
             published = _published(context, where)
@@ -364,9 +364,9 @@ def ended(context: RuleContext) -> None:
     if not hidden and (SINCE in memory or (routes is not None and routes.consumed)):
         until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
         now_ns = until_ns or context.ts_ns or end_ns(context) or 0
-        there = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
-    if published or delivered or there[1] or there[2] or any(made):
-        contribute(context, judge_connection, where, made, published, delivered, *there)
+        consuming = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
+    if published or delivered or consuming[1] or consuming[2] or any(made):
+        contribute(context, judge_connection, where, made, published, delivered, *consuming)
 
 
 def _is_resting(context: RuleContext) -> bool:
@@ -389,22 +389,22 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     routes: Routes = session.routes
     who, ends = client.application or client.host, connection.name()
     if context.log.recorded is None:
-        told = who, session.capture, session.captures, ends
-        _keep(context, PUBLISHED, where, routes.published, told)
+        origin = who, session.capture, session.captures, ends
+        _keep(context, PUBLISHED, where, routes.published, origin)
         return []
     return [
         (
-            exchange, key, one.count, one.steps(), one.last_number, one.last_ns,
-            one.mandatory, one.roles, who, session.capture_at(one.last_ns),
-            (session.capture_at(one.first_ns), one.first_number, one.first_ns, *ends),
+            exchange, key, route.count, route.steps(), route.last_number, route.last_ns,
+            route.mandatory, route.roles, who, session.capture_at(route.last_ns),
+            (session.capture_at(route.first_ns), route.first_number, route.first_ns, *ends),
         )
-        for (exchange, key), one in routes.published.items()
+        for (exchange, key), route in routes.published.items()
     ]  # fmt: skip
 
 
-def _keep(context: RuleContext, name: str, where: Vhost, routes: Any, told: Any) -> None:
+def _keep(context: RuleContext, name: str, where: Vhost, routes: Any, origin: Any) -> None:
     """Add routes to those of all connections; give up beyond the limit."""
-    if not keep(_kept(context, name), where, routes, told, MAX_KEPT, MAX_LISTED):
+    if not keep(_kept(context, name), where, routes, origin, MAX_KEPT, MAX_LISTED):
         _give_up(context)
 
 
@@ -448,13 +448,13 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     for name, by_route in routes.delivered.items():
         channel: Channel = _channel_of(context, name)
         consumer = None if channel is None else channel.by_tag.get(name[2])
-        told = (connection_id, *name), None if consumer is None else consumer.queue
+        consumer_key = (connection_id, *name), None if consumer is None else consumer.queue
         if context.log.recorded is None:
-            _keep(context, DELIVERED, where, by_route, told)
+            _keep(context, DELIVERED, where, by_route, consumer_key)
         else:
             rows += [
-                (*names, *told, one.last_ns, one.count, one.roles)
-                for names, one in by_route.items()
+                (*names, *consumer_key, route.last_ns, route.count, route.roles)
+                for names, route in by_route.items()
             ]
     return rows
 
@@ -464,13 +464,13 @@ def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
     session: Session = context.session
     routes: Routes = session.routes
     gone = context.memory.get(CANCELLED, ())
-    told = []
+    consumers = []
     for name, rows in routes.delivered.items() if routes is not None else ():
         channel = _channel_of(context, name)
         is_open = channel is not None and not any(channel.closing)
         if is_open and name[2] is not None and (name[0], name[2]) not in gone:
-            told.append(_consumer(context, name, channel, rows))
-    return [one for one in told if one is not None]
+            consumers.append(_consumer(context, name, channel, rows))
+    return [consumer for consumer in consumers if consumer is not None]
 
 
 def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
@@ -606,9 +606,9 @@ def judge_connection(
         if len(got) < MAX_LISTED:
             got.append(_Delivered(tuple(name), *rest))
     for row in consumers:
-        there: list[_Consumer] = remembered(context, "consumers of routes", where, list)
-        if len(there) < MAX_LISTED:
-            there.append(_Consumer._make((*row, heard_ns)))
+        known_consumers: list[_Consumer] = remembered(context, "consumers of routes", where, list)
+        if len(known_consumers) < MAX_LISTED:
+            known_consumers.append(_Consumer._make((*row, heard_ns)))
 
 
 def judge_routes(context: RuleContext) -> None:
@@ -645,7 +645,7 @@ def judge_routes(context: RuleContext) -> None:
             judge_limited(context, (at[0], at[1]), queue, max(limits), published)
     for server, resting in shared.get("resting connections", {}).items():
         if server in seen:
-            rows = {key: read_all(one) for key, one in published.items() if key[0] == server}
+            rows = {key: read_all(rows) for key, rows in published.items() if key[0] == server}
             judge_unreceived(context, resting, rows)
 
 
@@ -654,19 +654,21 @@ def read_all(rows: Iterable[Any]) -> list[_Published]:
     return [row if isinstance(row, _Published) else _publishes(row) for row in rows]
 
 
-def _publishes(one: Any) -> _Published:
-    who, capture, captures, ends = one.told
-    first_in, last_in = (capture_at(capture, captures, at) for at in (one.first_ns, one.last_ns))
-    place = Place(first_in, one.first_number, one.first_ns, *ends)
-    said = one.mandatory, one.roles, who, last_in
-    return _Published(one.count, one.steps(), one.last_number, one.last_ns, *said, place)
+def _publishes(route: Any) -> _Published:
+    who, capture, captures, ends = route.told
+    first_in, last_in = (
+        capture_at(capture, captures, at) for at in (route.first_ns, route.last_ns)
+    )
+    place = Place(first_in, route.first_number, route.first_ns, *ends)
+    facts = route.mandatory, route.roles, who, last_in
+    return _Published(route.count, route.steps(), route.last_number, route.last_ns, *facts, place)
 
 
 def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:
     """The first of some publishes, how many messages they are, and the packet of the last."""
     first = min(publishes, key=lambda one: one.place.ts_ns or 0)
-    total = sum(one.total for one in publishes)
-    return first, total, max(one.last_number for one in publishes)
+    total = sum(publish.total for publish in publishes)
+    return first, total, max(publish.last_number for publish in publishes)
 
 
 _Shown = tuple[Any, Any, tuple[set[str], set[str]]]
@@ -680,11 +682,11 @@ def judge_unbound(context: RuleContext, published: Iterable[_Shown]) -> None:
         if any(reached):
             continue
         publishes = read_all(rows)
-        mandatory = any(one.mandatory for one in publishes)
+        mandatory = any(publish.mandatory for publish in publishes)
         if not mandatory and not got_on(context, (*where, exchange, key), 0):
             found.setdefault((*where, exchange), {})[key] = publishes
     for (*at, exchange), by_key in found.items():
-        first, count, last = extent([one for rows in by_key.values() for one in rows])
+        first, count, last = extent([publish for rows in by_key.values() for publish in rows])
         bindings = len(context.shared["exchanges of routes"][(*at, exchange)].bindings)
         keys = "routing key" if len(by_key) == 1 else "routing keys"
         detail = (
@@ -709,8 +711,8 @@ def _has_no_queue(
         return False
     events = any("event" in row.roles for row in rows)
     return events and any(
-        at[:2] == tuple(where) and any(queue for _, queue, _ in one.bindings)
-        for at, one in known.items()
+        at[:2] == tuple(where) and any(queue for _, queue, _ in exchange.bindings)
+        for at, exchange in known.items()
     )
 
 
@@ -723,11 +725,11 @@ def judge_unmatched(context: RuleContext, published: Iterable[_Shown]) -> None:
         waited = context.shared.get(WAITING, {})
         until_ns = min(waited.get((*where, queue), (0,))[0] for queue in reached[1]) - WAITED_NS
         count = sum(
-            one.total if one.last_ns <= until_ns else known_until(one.steps, until_ns)
-            for one in publishes
+            publish.total if publish.last_ns <= until_ns else known_until(publish.steps, until_ns)
+            for publish in publishes
         )
-        count -= sum(one.total for one in got_on(context, (*where, exchange, key), 0))
-        if count < MISSING or any(one.mandatory for one in publishes):
+        count -= sum(publish.total for publish in got_on(context, (*where, exchange, key), 0))
+        if count < MISSING or any(publish.mandatory for publish in publishes):
             continue
         first, every, last = extent(publishes)
         total = number_of(every, "message")
@@ -764,7 +766,9 @@ def judge_deleted(context: RuleContext, published: Mapping[Any, list[Any]]) -> N
         name = max(gone, key=lambda one: deleted[one][0])
         ts_ns = deleted[name][0]
         if not got_on(context, (*where, exchange, key), ts_ns):
-            after = [(exchange, key, one) for one in read_all(rows) if one.last_ns > ts_ns]
+            after = [
+                (exchange, key, publish) for publish in read_all(rows) if publish.last_ns > ts_ns
+            ]
             found.setdefault(name, []).extend(after)
     for name, after in found.items():
         if after:
@@ -784,13 +788,13 @@ def _report_deleted(
 ) -> None:
     """Report publishes for a queue after its deletion, at the first if known, else at the last."""
     ts_ns, words = at
-    count = sum(known_after(one.total, one.steps, ts_ns) or 1 for _, _, one in after)
+    count = sum(known_after(publish.total, publish.steps, ts_ns) or 1 for _, _, publish in after)
     exchange, key, last = max(after, key=lambda row: row[2].last_ns)
     detail = (
         f"{queue_text(queue)} was {words}; {last.who} published to {route(exchange, key)} until "
         f"{duration(last.last_ns - ts_ns)} later, {number_of(count, 'message')} at least"
     )
-    first, place = extent([one for _, _, one in after])[0].place, last.last_place
+    first, place = extent([publish for _, _, publish in after])[0].place, last.last_place
     if (first.ts_ns or 0) > ts_ns:
         place = first
     many = (count, last.last_number)
@@ -798,37 +802,46 @@ def _report_deleted(
 
 
 def judge_stopped(
-    context: RuleContext, where: Vhost, one: _Consumer, by_route: Mapping[Any, list[Any]]
+    context: RuleContext, where: Vhost, consumer: _Consumer, by_route: Mapping[Any, list[Any]]
 ) -> None:
     """Report a consumer that gets nothing more, though messages on its routes are published."""
-    gap_ns = (one.last_ns - one.first_ns) // max(one.total - 1, 1)
-    if one.total < STOPPED_DELIVERED or (one.queue and one.queue.startswith(OF_BROKER)):
+    gap_ns = (consumer.last_ns - consumer.first_ns) // max(consumer.total - 1, 1)
+    if consumer.total < STOPPED_DELIVERED or (
+        consumer.queue and consumer.queue.startswith(OF_BROKER)
+    ):
         return
-    quiet_ns = one.heard_ns - one.last_ns
+    quiet_ns = consumer.heard_ns - consumer.last_ns
     if quiet_ns < max(STOPPED_NS, STOPPED_TIMES * gap_ns):
         return
     published = [
-        row for names in one.routes for row in read_all(by_route.get((*where, *names), ()))
+        row for names in consumer.routes for row in read_all(by_route.get((*where, *names), ()))
     ]
-    for names in one.routes:
-        for other in got_on(context, (*where, *names), one.last_ns):
-            if other.consumer != one.consumer and (
-                other.queue is None or one.queue is None or other.queue == one.queue
+    for names in consumer.routes:
+        for other in got_on(context, (*where, *names), consumer.last_ns):
+            if other.consumer != consumer.consumer and (
+                other.queue is None or consumer.queue is None or other.queue == consumer.queue
             ):
                 return
-    count = sum(known_after(row.total, row.steps, one.last_ns) for row in published)
+    count = sum(known_after(row.total, row.steps, consumer.last_ns) for row in published)
     if count < STOPPED_PUBLISHED:
         return
     detail = (
-        f"{one.words} got {number_of(one.total, 'message')}, the last"
-        f"{in_packet(one.last_number)}, and none in the {duration(quiet_ns)} after, in which "
+        f"{consumer.words} got {number_of(consumer.total, 'message')}, the last"
+        f"{in_packet(consumer.last_number)}, and none in the {duration(quiet_ns)} after, in which "
         f"{count} or more were published with the same exchange and routing key"
     )
-    if one.held:
-        held = number_of(one.held, "delivery", "deliveries")
+    if consumer.held:
+        held = number_of(consumer.held, "delivery", "deliveries")
         detail += f", and {held} of its channel not acknowledged"
-    about = one.queue or one.words
-    report_at(context, one.place, "deliveries-stopped", detail, channel=one.channel, subject=about)
+    about = consumer.queue or consumer.words
+    report_at(
+        context,
+        consumer.place,
+        "deliveries-stopped",
+        detail,
+        channel=consumer.channel,
+        subject=about,
+    )
 
 
 def judge_idle(
@@ -846,8 +859,10 @@ def judge_idle(
         until_ns = heard_ns - STOPPED_NS
         rows = [row for _, listed in reached for row in read_all(listed)]
         count = sum(known_until(row.steps, until_ns) for row in rows)
-        others = [one for names, _ in reached for one in got_on(context, (*where, *names), 0)]
-        taken = any(one.queue is None or one.queue == queue for one in others)
+        others = [
+            delivery for names, _ in reached for delivery in got_on(context, (*where, *names), 0)
+        ]
+        taken = any(delivery.queue is None or delivery.queue == queue for delivery in others)
         gone = (*where, queue) in context.shared.get("deletions", {})
         if count < STOPPED_PUBLISHED or (here.ts_ns or 0) > until_ns or taken or gone:
             continue
@@ -866,15 +881,19 @@ def judge_limited(
     if (*where, queue) in context.shared.get("deletions", {}):
         return
     rows = [
-        one
+        publish
         for (*at, exchange, key), listed in published.items()
         if tuple(at) == where and queues_of(context, where, exchange, key) == {queue}
-        for one in read_all(listed)
+        for publish in read_all(listed)
     ]
     routes = context.shared.get(DELIVERED, {})
-    got = [one for key in routes if key[:2] == where for one in got_on(context, key, None)]
+    got = [
+        delivery for key in routes if key[:2] == where for delivery in got_on(context, key, None)
+    ]
     first, came, last = extent(rows) if rows else (None, 0, 0)
-    taken = sum(one.total for one in got if one.queue is None or one.queue == queue)
+    taken = sum(
+        delivery.total for delivery in got if delivery.queue is None or delivery.queue == queue
+    )
     if first is None or came - taken <= most:
         return
     detail = (
@@ -892,18 +911,18 @@ def judge_unreceived(
     """Report messages published for a while but not delivered, while connections are idle."""
     found = {}
     for (*where, exchange, key), rows in published.items():
-        first_ns = min(one.place.ts_ns or 0 for one in rows)
-        long = max(one.last_ns for one in rows) - first_ns >= STOPPED_NS
-        count = sum(one.total for one in rows)
+        first_ns = min(publish.place.ts_ns or 0 for publish in rows)
+        long = max(publish.last_ns for publish in rows) - first_ns >= STOPPED_NS
+        count = sum(publish.total for publish in rows)
         if long and count >= STOPPED_PUBLISHED and not got_on(context, (*where, exchange, key), 0):
             found[exchange, key] = (rows, count)
     if not found:
         return
-    (exchange, key), (rows, count) = max(found.items(), key=lambda one: one[1][1])
+    (exchange, key), (rows, count) = max(found.items(), key=lambda item: item[1][1])
     first, _, last = extent(rows)
-    spent_ns = max(one.last_ns for one in rows) - (first.place.ts_ns or 0)
+    spent_ns = max(publish.last_ns for publish in rows) - (first.place.ts_ns or 0)
     more = f" (and on {number_of(len(found) - 1, 'other route')})" if len(found) > 1 else ""
-    clients = names_text([one.client or "?" for one in resting])
+    clients = names_text([publish.client or "?" for publish in resting])
     detail = (
         f"{number_of(count, 'message')} to {route(exchange, key)} in {duration(spent_ns)}{more}, "
         f"and none of them came to a consumer, while {number_of(len(resting), 'connection')} from "
@@ -913,13 +932,13 @@ def judge_unreceived(
 
 
 def got_on(context: RuleContext, key: Sequence[str], ts_ns: int | None) -> list[_Delivered]:
-    """Consumers that got messages on a route after a time, or at all."""
+    """Consumers that got messages on a delivery after a time, or at all."""
     return [
-        one
-        if isinstance(one, _Delivered)
-        else _Delivered._make((*one.told, one.last_ns, one.count, one.roles))
-        for one in context.shared.get(DELIVERED, {}).get(key, ())
-        if ts_ns is None or one.last_ns > ts_ns
+        delivery
+        if isinstance(delivery, _Delivered)
+        else _Delivered._make((*delivery.told, delivery.last_ns, delivery.count, delivery.roles))
+        for delivery in context.shared.get(DELIVERED, {}).get(key, ())
+        if ts_ns is None or delivery.last_ns > ts_ns
     ]
 
 

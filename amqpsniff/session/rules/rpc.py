@@ -76,11 +76,11 @@ def note_call(context: RuleContext) -> None:
     queue = rows.vocabularies.reply_to.text(rows.reply_to.values[row])
     if queue != DIRECT:
         queues = memory.setdefault("reply queues", {})
-        asked = queues.get(queue)
-        if asked is None:
-            asked = remember(context, queues, queue, [0, context.number, context.ts_ns])
-        if asked is not None:
-            asked[0] += 1
+        counted = queues.get(queue)
+        if counted is None:
+            counted = remember(context, queues, queue, [0, context.number, context.ts_ns])
+        if counted is not None:
+            counted[0] += 1
     calls = memory.setdefault("calls", {})
     if queue not in memory.get("read", ()):
         return
@@ -155,7 +155,7 @@ def note_load(context: RuleContext) -> None:
     if load:
         name = client_of(context).application or context.session.connection.name()[1]
         pace = duration(busy_ns(context.channel) / context.channel.acknowledged)
-        queues = [queue_key(context, one) for one in sorted(queues_worked(context))]
+        queues = [queue_key(context, queue) for queue in sorted(queues_worked(context))]
         contribute(context, judge_load, queues, f"{name} takes one every {pace}, {load}")
 
 

@@ -110,10 +110,10 @@ def refused(context: RuleContext) -> None:
     found, link = context.facts["found"], context.facts["link"]
     if found.condition in _LOCKS:
         name = "" if link is None else f" of {link_text(link)}"
-        said = reason_of(found.condition, found.description)
+        reason = reason_of(found.condition, found.description)
         subject = (leads_to(link), found.condition)
         context.report(
-            "message-lock-lost", f"delivery {found.first}{name}: {said}", subject=subject
+            "message-lock-lost", f"delivery {found.first}{name}: {reason}", subject=subject
         )
 
 
@@ -163,8 +163,10 @@ def managed(context: RuleContext) -> None:
     if status < _REFUSED or (status == HTTPStatus.NOT_FOUND and request and request[0] == "GET"):
         return
     method, path, number, _ = request or ("a request", "from before the capture", None, None)
-    said = _sentence(answer) or next((one.phrase for one in HTTPStatus if one == status), "")
-    detail = f"{method} {path}{in_packet(number)}: {status} {said}".rstrip()
+    phrase = _sentence(answer) or next(
+        (standard.phrase for standard in HTTPStatus if standard == status), ""
+    )
+    detail = f"{method} {path}{in_packet(number)}: {status} {phrase}".rstrip()
     context.report("management-refused", detail, subject=(method, path))
 
 
@@ -211,14 +213,14 @@ def left(context: RuleContext) -> None:
         return
     closed_by = channel.closed_by or context.session.connection.conversation.ended
     for (side, link), some in context.facts["left"].items():
-        said = [one for one in some if one.state]
-        if len(said) >= UNSETTLED:
-            first, last = said[0].entry.packet_number, said[-1].entry.packet_number
+        stated = [delivery for delivery in some if delivery.state]
+        if len(stated) >= UNSETTLED:
+            first, last = stated[0].entry.packet_number, stated[-1].entry.packet_number
             name = "of a link" if link is None else f"of {link_text(link)}"
-            detail = f"{len(said)} deliveries {name} in {packets_text(first, last)}"
-            at: Any = {"number": first, "ts_ns": said[0].entry.ts_ns, "count": len(said)}
+            detail = f"{len(stated)} deliveries {name} in {packets_text(first, last)}"
+            at: Any = {"number": first, "ts_ns": stated[0].entry.ts_ns, "count": len(stated)}
             context.report("outcome-not-settled", detail, **at, subject=leads_to(link))
-        open_ones = [one for one in some if not one.state]
+        open_ones = [delivery for delivery in some if not delivery.state]
         stays = side != CLIENT and link is not None and link.distribution_mode == COPIES
         if open_ones and closed_by and not stays and not is_service(link):
             _in_doubt(context, side, link, open_ones, closed_by)

@@ -122,7 +122,9 @@ def count_closed(context: RuleContext) -> None:
     if not channels.closed and channels.open >= GROWN_CHANNELS:
         every = {channel, *open_channels(context.session)}
         # consumers are cancelled before channels are closed
-        idle = sum(not one.consumers and _is_idle(one, context.ts_ns, 0) for one in every)
+        idle = sum(
+            not channel.consumers and _is_idle(channel, context.ts_ns, 0) for channel in every
+        )
         context.memory[CLOSING] = (channels.open, idle, _in_turn(every), context.ts_ns)
     channels.open -= 1
     channels.closed += 1
@@ -192,11 +194,15 @@ def _in_turn(channels: set[Any]) -> int:
     """Number of channels without consumers that were idle since the next one was opened."""
     used = sorted(
         (
-            one.start_ns,
-            max(one.times.last_publish_ns, one.times.last_delivery_ns, one.times.last_ack_ns),
+            channel.start_ns,
+            max(
+                channel.times.last_publish_ns,
+                channel.times.last_delivery_ns,
+                channel.times.last_ack_ns,
+            ),
         )
-        for one in channels
-        if one.start_ns is not None and not one.consumers
+        for channel in channels
+        if channel.start_ns is not None and not channel.consumers
     )
     ends = zip(used, [one[0] for one in used[1:]], strict=False)
     return sum(began <= last < following for (began, last), following in ends)

@@ -15,7 +15,7 @@ cdef class _Verdict:
 cdef class Alike:
     cdef public object judge
     cdef public object requires
-    cdef public object said
+    cdef public object method
     cdef public bint whole
     cdef public bint at_first
     cdef public bint of_server

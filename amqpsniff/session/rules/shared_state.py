@@ -26,14 +26,14 @@ from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from amqpsniff.findings import FURTHER
 from amqpsniff.findings.records import Order, order_of
 from amqpsniff.session.rules.context import (
-    APART,
-    MAX_APART,
+    MAX_SUBJECTS,
+    SUBJECTS,
     Place,
     Rule,
     ordinal_of,
     requires,
 )
-from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
+from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_START_OK_BYTES
 
 MAX_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
@@ -113,7 +113,7 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
     if records is None:
         judge(context, *payload)
     else:
-        plain = (tuple(one) if isinstance(one, Place) else one for one in payload)
+        plain = (tuple(value) if isinstance(value, Place) else value for value in payload)
         records.note(context.order, _name_of(judge), *plain)
 
 
@@ -167,14 +167,14 @@ def report_at(
     """
     log = context.log
     if subject is not None:
-        groups = context.shared.setdefault(APART, {})
+        groups = context.shared.setdefault(SUBJECTS, {})
         known = groups.get((code, place.connection_id))
         if known is None:
             known = {}
             if len(groups) < MAX_KEPT:
                 groups[code, place.connection_id] = known
         variant = -1 - ordinal_of(known, subject)
-        detail = detail if variant >= -MAX_APART else FURTHER + detail
+        detail = detail if variant >= -MAX_SUBJECTS else FURTHER + detail
     end = last or place.packet_number
     if not log.again(code, place.connection_id, place.capture, channel, count, end, variant):
         log.add(
@@ -261,7 +261,7 @@ class Alike:
     """A rule about common facts of connections: it is judged once for all with equal facts.
 
     Its judge gets no context. It gets the `Client`, or with `of_server` the server's address and
-    port, and then, if `said` is a method of the handshake, its arguments as JSON (None if not
+    port, and then, if `method` is a method of the handshake, its arguments as JSON (None if not
     captured). So it cannot read anything else. It returns `Verdict`s, which are raised as by
     `report_once`, at the connection's first packet with `at_first`. With `whole`, start-ok has to
     be captured completely.
@@ -269,7 +269,7 @@ class Alike:
 
     judge: Any
     requires: Any
-    said: Any
+    method: Any
     whole: cython.bint
     at_first: cython.bint
     of_server: cython.bint
@@ -278,13 +278,13 @@ class Alike:
     def __init__(
         self,
         judge: Callable[..., Iterator[Verdict]],
-        said: str | None = None,
+        method: str | None = None,
         whole: bool = False,
         at_first: bool = False,
         of_server: bool = False,
         where: int = ANYTHING,
     ) -> None:
-        self.judge, self.said, self.requires, self.where = judge, said, None, where
+        self.judge, self.method, self.requires, self.where = judge, method, None, where
         self.whole, self.at_first, self.of_server = whole, at_first, of_server
 
     def __call__(self, context: RuleContext) -> None:
@@ -334,15 +334,17 @@ class Alike:
         session: Session = context.session
         client: Client = None if self.of_server else client_of(context)
         known: dict[Any, Any] = _of_server(context) if client is None else client.verdicts
-        arguments: HandshakeArguments = session.handshake.get(self.said)
-        said: Any = None if arguments is None else arguments.json
-        key: Any = self if said is None else (self, said)
+        handshake: HandshakeArguments = session.handshake.get(self.method)
+        arguments: Any = None if handshake is None else handshake.json
+        key: Any = self if arguments is None else (self, arguments)
         found: list[Any] | None = None if known is None else known.get(key)
         if found is None:
             subject = session.connection.name()[2] or "" if client is None else client
-            told = self.judge(subject) if self.said is None else self.judge(subject, said)
-            found = [_Verdict(*one) for one in told]
-            if known is not None and len(said or b"") <= MAX_SAID_BYTES:
+            verdicts = (
+                self.judge(subject) if self.method is None else self.judge(subject, arguments)
+            )
+            found = [_Verdict(*verdict) for verdict in verdicts]
+            if known is not None and len(arguments or b"") <= MAX_START_OK_BYTES:
                 if len(known) >= MAX_VERDICTS:
                     known.clear()
                 known[key] = found

@@ -125,17 +125,21 @@ def _report_missing(
 def judge_slow(context: RuleContext) -> None:
     """connection-ends: answers that took long."""
     answers = context.memory["waited"].by_method()
-    slow = {name: one for name, one in answers.items() if SLOW_NS <= one.longest_ns <= MISSING_NS}
+    slow = {
+        name: answered
+        for name, answered in answers.items()
+        if SLOW_NS <= answered.longest_ns <= MISSING_NS
+    }
     if not slow:
         return
     named = [
-        f"{name}: {one.count} answered after {duration(one.took_ns / one.count)} on average and "
-        f"{duration(one.longest_ns)} at most"
-        if one.count > 1
-        else f"{name}: answered after {duration(one.longest_ns)}"
-        for name, one in sorted(slow.items())
+        f"{name}: {answered.count} answered after {duration(answered.took_ns / answered.count)} "
+        f"on average and {duration(answered.longest_ns)} at most"
+        if answered.count > 1
+        else f"{name}: answered after {duration(answered.longest_ns)}"
+        for name, answered in sorted(slow.items())
     ]
-    number, ts_ns = min((one.number, one.ts_ns) for one in slow.values())
+    number, ts_ns = min((answered.number, answered.ts_ns) for answered in slow.values())
     context.report("broker-slow", "; ".join(named), number=number, ts_ns=ts_ns, count=len(slow))
 
 
@@ -182,13 +186,13 @@ def judge_link(context: RuleContext) -> None:
 def judge_session(context: RuleContext) -> None:
     """channel-ends: a session that the broker did not begin, or did not end."""
     channel = context.channel
-    one, began_ns = channel.amqp10, channel.opened_ns
+    amqp10, began_ns = channel.amqp10, channel.opened_ns
     if not (channel.known and context.certain):
         return
-    if one.server_channel < 0 and began_ns != NULL:
+    if amqp10.server_channel < 0 and began_ns != NULL:
         place = channel.opened_number, began_ns
         _report_unanswered(context, "begin", False, _end_ns(context, channel.end_ns), *place)
-    elif one.ended == 1 << CLIENT and channel.end_ns:
+    elif amqp10.ended == 1 << CLIENT and channel.end_ns:
         place = channel.closed_packet_number, channel.end_ns
         _report_unanswered(context, "end", False, _end_ns(context), *place)
 

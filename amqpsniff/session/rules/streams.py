@@ -109,14 +109,16 @@ def judge_streams(context: RuleContext) -> None:
     """capture-ends: consumers of a client that read a stream one after the other."""
     for who, known in context.shared.get(READERS, {}).items():
         known.sort(key=lambda one: (one[0].ts_ns or 0, one[1]))
-        for one, other in pairwise(known):
-            _judge(context, who, one, other)
+        for earlier, later in pairwise(known):
+            _judge(context, who, earlier, later)
 
 
-def _judge(context: RuleContext, who: Any, one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+def _judge(
+    context: RuleContext, who: Any, earlier: tuple[Any, ...], later: tuple[Any, ...]
+) -> None:
     """A client came back to a stream."""
-    _, _, last, last_ns, _, certain, _ = one
-    place, first, _, _, chosen, whole, words = other
+    _, _, last, last_ns, _, certain, _ = earlier
+    place, first, _, _, chosen, whole, words = later
     if not (certain and whole) or last_ns is None or not last_ns < (place.ts_ns or 0):
         return
     skipped = first - last - 1

@@ -135,8 +135,8 @@ def subject_of(frame: Any) -> tuple[str, Any]:
 def forget_declaration(context: RuleContext) -> None:
     """A deletion or unbinding: a later declaration is a new one."""
     declared, subject = context.memory.get("declared", {}), subject_of(context.frame)
-    for one in [subject] if context.frame.whole or subject[1] else list(declared):
-        drop(context, declared, one)
+    for name in [subject] if context.frame.whole or subject[1] else list(declared):
+        drop(context, declared, name)
 
 
 @requires("repeated")
@@ -149,7 +149,7 @@ def judge_declarations(context: RuleContext) -> None:
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes, the first a {method} of {named}"
     answers = context.memory["waited"].by_method() if "waited" in context.memory else {}
-    waited = sum(answers[one].took_ns for one in DECLARES if one in answers)
+    waited = sum(answers[method].took_ns for method in DECLARES if method in answers)
     if waited:
         detail += f"; {duration(waited)} of waiting for all declarations"
     series.report(context, "declaration-repeated", detail)

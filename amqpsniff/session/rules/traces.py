@@ -84,7 +84,7 @@ class _Looked:
             self.votes -= 1
 
 
-def told(context: RuleContext, name: str) -> Any:
+def field_of(context: RuleContext, name: str) -> Any:
     """looked-at: a value of the message's headers; None for none."""
     rows, row = context.facts["rows"], context.facts["row"]
     headers = read_object(rows.headers.bytes_of(row))
@@ -99,10 +99,10 @@ def told(context: RuleContext, name: str) -> Any:
 
 def look(context: RuleContext) -> None:
     """looked-at: the context of a trace."""
-    trace_id = told(context, "trace_id")
+    trace_id = field_of(context, "trace_id")
     if isinstance(trace_id, str):
         looked: _Looked = context.memory.setdefault(LOOKED, _Looked())
-        looked.add(trace_id, told(context, "unsampled") is None, context.place)
+        looked.add(trace_id, field_of(context, "unsampled") is None, context.place)
 
 
 @requires(LOOKED)
@@ -173,7 +173,7 @@ def judge_traces(
     if isinstance(key, list):
         key = tuple(key)
     known = remembered(context, "traces", key, _Traces)
-    known.counts = [one + more for one, more in zip(known.counts, counts, strict=True)]
+    known.counts = [before + more for before, more in zip(known.counts, counts, strict=True)]
     known.needed = max(known.needed, needed)
     if known.place is None:
         known.place, known.words = Place(*place), words

@@ -242,9 +242,9 @@ def _published_since(
     for name in routes.get(tuple(key), ()):
         if got_on(context, name, ts_ns + UNDER_WAY_NS):
             return 0, 0
-        for one in read_all(context.shared[PUBLISHED][name]):
-            count += known_after(one.total, one.steps, ts_ns + UNDER_WAY_NS)
-            last_ns = max(last_ns, one.last_ns)
+        for publish in read_all(context.shared[PUBLISHED][name]):
+            count += known_after(publish.total, publish.steps, ts_ns + UNDER_WAY_NS)
+            last_ns = max(last_ns, publish.last_ns)
     return count, last_ns
 
 
@@ -364,8 +364,8 @@ def _lose(context: RuleContext, only: str | None, how: str) -> None:
     own, channel = context.memory.get("own queues", {}), context.channel
     cancels = context.memory.get(CANCELLED, {})
     names = {
-        one.queue
-        for tag, one in channel.by_tag.items()
+        consumer.queue
+        for tag, consumer in channel.by_tag.items()
         if (tag == only if only is not None else (channel.number, tag) not in cancels)
     }
     gone = [name for name in names if own.get(name) and not _stays(context, name, only)]
@@ -569,8 +569,8 @@ _KEPT = (b'"x-dead-letter-exchange"', b'"x-max-length', b'"x-expires"', b'"x-que
 @where(EXTENDED)
 def limited(context: RuleContext) -> None:
     """queue.declare-ok: note how long messages live, while the rows of its request are there."""
-    asked = None if context.request is None else context.request.rows.arguments
-    octets = (None if asked is None else asked.bytes_of(context.request.row)) or b""
+    column = None if context.request is None else context.request.rows.arguments
+    octets = (None if column is None else column.bytes_of(context.request.row)) or b""
     if b'"x-message-ttl"' not in octets or b'"passive":true' in octets or not context.frame.queue:
         return
     lives_ms = table_of(read(octets), "arguments").get("x-message-ttl")

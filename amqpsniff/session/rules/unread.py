@@ -83,13 +83,13 @@ def reads(context: RuleContext) -> None:
 def declared(context: RuleContext) -> None:
     """queue.declare-ok: where dead letters go, while the rows of its request are there."""
     request = context.request
-    asked = None if request is None else request.rows.arguments
-    octets = None if asked is None else asked.bytes_of(request.row)
+    column = None if request is None else request.rows.arguments
+    octets = None if column is None else column.bytes_of(request.row)
     if not octets or b'"x-dead-letter-exchange"' not in octets or not context.frame.queue:
         return
     arguments = table_of(read(octets), "arguments")
-    names = (arguments.get(f"x-dead-letter-{one}") for one in ("exchange", "routing-key"))
-    exchange, key = (one if isinstance(one, str) else None for one in names)
+    names = (arguments.get(f"x-dead-letter-{name}") for name in ("exchange", "routing-key"))
+    exchange, key = (name if isinstance(name, str) else None for name in names)
     if exchange is not None:
         note(context, TARGETS, context.frame.queue, (exchange, key))
 
@@ -147,7 +147,7 @@ def judge_unread(context: RuleContext) -> None:
         roles = {role for row in rows for role in row.roles}.intersection(CODES)
         if not roles or ("notification" in roles and not _NOTIFICATIONS.search(key[3])):
             continue
-        places = [(one.total, one.place, one.last_number) for one in read_all(rows)]
+        places = [(publish.total, publish.place, publish.last_number) for publish in read_all(rows)]
         for queue in _unread(context, key[:2], key[2], key[3]):
             for role in roles:
                 listed = found.setdefault((CODES[role], *key[:2]), {}).setdefault(queue, [])
@@ -229,7 +229,9 @@ def judge_mandatory(context: RuleContext, published: Seen) -> None:
     delayed = {name for name, at in known.items() if DELAYED in at.types}
     for key, rows in published.items() if delayed else ():
         if key[:3] in delayed:
-            found.setdefault(key[:3], []).extend(one for one in read_all(rows) if one.mandatory)
+            found.setdefault(key[:3], []).extend(
+                publish for publish in read_all(rows) if publish.mandatory
+            )
     for (*_, exchange), publishes in found.items():
         if publishes:
             first, count, last = extent(publishes)
@@ -247,7 +249,9 @@ def judge_mixed(context: RuleContext, published: Seen) -> None:
         got = got_on(context, key, 0)
         roles = {role for row in (*rows, *got) for role in row.roles}
         if roles >= {"task", "task-v1"}:
-            old = [one for one in read_all(rows) if "task-v1" in one.roles] or read_all(rows)
+            old = [publish for publish in read_all(rows) if "task-v1" in publish.roles] or read_all(
+                rows
+            )
             first, _, _ = extent(old)
             sender = f"; {first.who} publishes protocol 1" if "task-v1" in first.roles else ""
             detail = f"tasks in protocol 1 and in protocol 2 go to {route(*key[2:])}{sender}"

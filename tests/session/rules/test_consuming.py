@@ -1,7 +1,7 @@
 """Consumers that acknowledge by themselves, and consumers that the broker took away."""
 
 from amqpsniff.session.rules.consuming import MAX_CANCELLED, MAX_QUEUES
-from amqpsniff.session.rules.context import MAX_APART
+from amqpsniff.session.rules.context import MAX_SUBJECTS
 from tests.session.rules.saying import said
 from tests.session.script import Remembering, Script
 
@@ -153,7 +153,7 @@ def test_what_is_remembered_is_limited() -> None:
     memory = Remembering(script.add(ALIVE))
     assert len(memory.pipeline.tracker.shared["consumed"]) == MAX_QUEUES
     counts = [one.count for one in memory.findings("consumer-cancelled")]
-    assert counts == [1] * MAX_APART + [MAX_CANCELLED - MAX_APART]
+    assert counts == [1] * MAX_SUBJECTS + [MAX_CANCELLED - MAX_SUBJECTS]
 
 
 def test_what_a_client_may_have_consumed_again() -> None:

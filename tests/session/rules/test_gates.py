@@ -58,8 +58,8 @@ def test_what_is_judged_once_is_given_what_connections_have_in_common() -> None:
     alike = [rule for rule in judged if isinstance(rule, Alike)]
     assert alike
     for rule in alike:
-        subject, *said = inspect.signature(rule.judge).parameters.values()
+        subject, *arguments = inspect.signature(rule.judge).parameters.values()
         assert subject.annotation == ("str" if rule.of_server else "Client"), rule.judge
-        assert [one.annotation for one in said] == ["bytes | None"] * (rule.said is not None), (
-            rule.judge
-        )
+        assert [one.annotation for one in arguments] == ["bytes | None"] * (
+            rule.method is not None
+        ), rule.judge

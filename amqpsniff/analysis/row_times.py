@@ -1,17 +1,19 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Times in rows of frames and messages, grouped by method or outcome.
+"""Times in rows of frames and messages, grouped by method or outcome, and their sums by step.
 
-Columns are buffers of numbers: those of the decoder, or of an Arrow array. A time that is null is
-`NULL` there, and its row is left out; a code that is null is negative.
+`buckets` has the steps. Columns are buffers of numbers: those of the decoder, or of an Arrow array.
+A time that is null is `NULL` there, and its row is left out; a code that is null is negative.
 """
 
 from __future__ import annotations
 
 from array import array
+from math import log2
 
 import cython
 from cython.cimports.amqpsniff.decode.method_layout import SEND
 from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.counts import Histogram
 
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, WAYS
 from amqpsniff.session.codes import OUTCOMES
@@ -21,6 +23,13 @@ from amqpsniff.spec.amqp010 import overhead_bytes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+PLACES_PER_OCTAVE = 12
+MAX_OCTAVES = 44
+PLACES = PLACES_PER_OCTAVE * MAX_OCTAVES
+"""Times from 1 ns to 4.9 h, twelve to a doubling: a quantile of a step is within 3 %."""
+
+MAX_NS = (1 << MAX_OCTAVES) - 1
 
 FRAME_COLUMNS = ("sender", "frame_type", "ts_ns", "size", "response_ns")
 MESSAGE_COLUMNS = ("method", "outcome", "ts_ns", "outcome_ns", "connection_id", "channel")
@@ -38,6 +47,8 @@ _waits = cython.declare(
 _done = cython.declare(tuple, (OUTCOMES.index("confirmed"), OUTCOMES.index("acked")))
 _overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 _ZERO = array("q", [0])
+_PLACES_PER_OCTAVE = cython.declare(cython.int, PLACES_PER_OCTAVE)
+_MAX_NS = cython.declare(cython.longlong, MAX_NS)
 
 
 @cython.cclass
@@ -138,3 +149,125 @@ def message_times(
         (begun.given()[0], done.given(), waits.given()[0], ends.given()[0], left[way])
         for way, (begun, done, waits, ends) in enumerate(found)
     ]
+
+
+# sums by step
+
+
+def extent(numbers: cython.longlong[::1]) -> Any:
+    """The smallest and the largest of some numbers."""
+    least: cython.longlong = numbers[0]
+    most: cython.longlong = numbers[0]
+    at: cython.Py_ssize_t
+    for at in range(1, len(numbers)):
+        if numbers[at] < least:
+            least = numbers[at]
+        elif numbers[at] > most:
+            most = numbers[at]
+    return least, most
+
+
+def in_order(numbers: cython.longlong[::1]) -> Any:
+    """The numbers in ascending order, in which they mostly are."""
+    at: cython.Py_ssize_t
+    for at in range(1, len(numbers)):
+        if numbers[at] < numbers[at - 1]:
+            return array("q", sorted(array("q", bytes(numbers))))
+    return numbers
+
+
+def folded(sums: cython.longlong[::1], peaks: cython.longlong[::1]) -> Any:
+    """Merge every two steps into one: the sums, and the peak of each above its beginning. The
+    second half of the arrays is zero; `peaks` may be empty.
+    """
+    size: cython.Py_ssize_t = len(sums)
+    at: cython.Py_ssize_t
+    found = array("q", bytes(8 * size)), array("q", bytes(8 * len(peaks)))
+    lower: cython.longlong[::1] = found[0]
+    higher: cython.longlong[::1] = found[1]
+    for at in range(size // 2):
+        lower[at] = sums[2 * at] + sums[2 * at + 1]
+        if len(peaks):
+            higher[at] = max(peaks[2 * at], sums[2 * at] + peaks[2 * at + 1])
+    return found
+
+
+def add_sums(
+    sums: cython.longlong[::1],
+    times: cython.longlong[::1],
+    amounts: cython.longlong[::1],
+    begin: cython.longlong,
+    width: cython.longlong,
+) -> int:
+    """Add the amount at each time, 1 where there are no amounts, to the sum of its step."""
+    at: cython.Py_ssize_t
+    counted: cython.bint = len(amounts) == 0
+    for at in range(len(times)):
+        sums[(times[at] - begin) // width] += 1 if counted else amounts[at]
+    return 0
+
+
+def add_levels(
+    sums: cython.longlong[::1],
+    peaks: cython.longlong[::1],
+    begun: cython.longlong[::1],
+    ended: cython.longlong[::1],
+    begin: cython.longlong,
+    width: cython.longlong,
+) -> int:
+    """One more at each time of the first, one less at each of the second, both in order: the sum of
+    each step, and how far it rises above where it begins.
+    """
+    one: cython.Py_ssize_t = 0
+    other: cython.Py_ssize_t = 0
+    step: cython.longlong = -1
+    rise: cython.longlong = 0
+    first: cython.bint = True
+    while one < len(begun) or other < len(ended):
+        rises: cython.bint = other == len(ended) or (
+            one < len(begun) and begun[one] <= ended[other]
+        )
+        place: cython.longlong = ((begun[one] if rises else ended[other]) - begin) // width
+        if place != step:
+            if step >= 0:
+                sums[step] += rise
+            step, rise = place, 0
+            first = True
+        rise += 1 if rises else -1
+        if rises:
+            one += 1
+        else:
+            other += 1
+        if first or sums[step] + rise > peaks[step]:
+            peaks[step] = max(peaks[step], sums[step] + rise)
+            first = False
+    if step >= 0:
+        sums[step] += rise
+    return 0
+
+
+def add_delays(
+    every: Histogram,
+    by_step: dict[Any, Any],
+    times: cython.longlong[::1],
+    delays: cython.longlong[::1],
+    begin: cython.longlong,
+    width: cython.longlong,
+) -> int:
+    """Count each delay, and by the step of its time and its size.
+
+    `by_step` has an array of 32 bits with `PLACES` for each step.
+    """
+    step: cython.longlong = -1
+    counts: cython.int[::1] = array("i")
+    at: cython.Py_ssize_t
+    for at in range(len(times)):
+        every.add(delays[at])
+        if (times[at] - begin) // width != step:
+            step = (times[at] - begin) // width
+            if step not in by_step:
+                by_step[step] = array("i", bytes(4 * PLACES))
+            counts = by_step[step]
+        place: cython.Py_ssize_t = int(_PLACES_PER_OCTAVE * log2(min(max(delays[at], 1), _MAX_NS)))
+        counts[place] += 1
+    return 0

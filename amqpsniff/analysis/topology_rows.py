@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Rows of batches, read without Arrow: sums of messages by client and route, frames as dicts.
+"""What a topology needs of rows: sums of messages by client and route, frames as dicts.
+
+Rows of batches are read without Arrow.
 
 To import Arrow takes as long as to decode 50 MB, and a summary of rows needs few of them.
 """
@@ -175,7 +177,7 @@ def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list
     """
     kind: cython.int
     last: cython.longlong = -1
-    said: bytes = None
+    last_arguments: bytes = None
     row: cython.longlong
     method: cython.int
     side: cython.int
@@ -196,10 +198,10 @@ def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list
             and frames.method.values[last] == method
             and frames.connection.values[last] == frames.connection.values[row]
             and frames.channel.values[last] == frames.channel.values[row]
-            and octets == said
+            and octets == last_arguments
         ):
             continue
-        last, said = row, octets
+        last, last_arguments = row, octets
         ends: tuple = connections[frames.connection.values[row]]
         frame: dict = _FRAME.copy()
         frame["packet_number"] = frames.packet_number.values[row]
