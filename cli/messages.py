@@ -68,7 +68,7 @@ def messages(
     row_filter = reading.row_filter(rows, "messages")
     clients = ClientNames()
     lines = Lines(output, reading, time, clients)
-    shown = row_filter.needed() | ({"annotations"} if verbose else set())
+    shown = row_filter.needed() | {"address"} | ({"annotations"} if verbose else set())
     columns = {"frames": COLUMNS, "messages": shown}
     for table, batch in reading.rows("frames", "messages", columns=columns):
         if table == "frames":

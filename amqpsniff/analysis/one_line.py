@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS, PEER_PROPERTIES, peer_property
+from amqpsniff.spec.amqp10 import MANAGEMENT_NODE
+from amqpsniff.spec.management import REFUSED
 from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted, word
 
@@ -89,8 +91,11 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         yield Part("name", "", _value(arguments))
         return
     flags = []
+    said = arguments.get("management")
+    if isinstance(said, dict):
+        yield from _managed(said)
     for name, value in arguments.items():
-        if name in UNSAID:
+        if name in UNSAID or value is said:
             continue
         if isinstance(value, bool):
             if name in DECISIONS:
@@ -118,6 +123,18 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         yield Part("warning", "arguments incomplete")
 
 
+def _managed(said: dict[str, Any]) -> Iterator[Part]:
+    """A request to RabbitMQ's management as `PUT /queues/orders`, or its answer."""
+    status, body = said.get("status"), said.get("body")
+    if status is None:
+        yield Part("key", _value(said.get("method")))
+        yield Part("name", "", _value(said.get("path")))
+    else:
+        yield Part("error" if status >= REFUSED else "key", str(status))
+    if body is not None:
+        yield Part("name", "", quoted(harmless(body)) if isinstance(body, str) else _value(body))
+
+
 def named(name: str, value: Any) -> Part:
     """One argument with its name."""
     text = word(value) if isinstance(value, str) else _value(value)
@@ -133,7 +150,9 @@ def message_parts(message: dict[str, Any]) -> Iterator[Part]:
         yield Part("error", str(message["reply_code"]))
         yield Part("name", "", quoted(harmless(message["reply_text"] or "")))
     for name in ("exchange", "routing_key"):
-        if message[name] is not None:
+        if message[name] == MANAGEMENT_NODE and message.get("address"):
+            yield Part("name", "", word(message["address"]))
+        elif message[name] is not None:
             yield named(name, message[name])
         elif message["method"].startswith("basic."):
             yield Part("warning", f"{NAMES[name]}=?")

@@ -468,11 +468,12 @@ def _numbers() -> dict[str, Any]:
     from amqpsniff.session.rules.requeueing import POISON_DELIVERIES
     from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES
 
-    from .topology import METHODS
+    from .topology import ROUTING, TRANSFER
 
     return {
         "accuracy": ACCURACY,
-        "routing_methods": tuple(METHODS),
+        "routing_methods": tuple(sorted(ROUTING)),
+        "transfer": TRANSFER,
         "day_ns": DAY_NS,
         "first_error_code": FIRST_ERROR_CODE,
         "full_share": FULL_SHARE,

@@ -4,7 +4,8 @@ Names are valid in their virtual host only, so everything is kept by virtual hos
 began before the capture have None. A declaration, a binding or a deletion counts if the
 broker answered it, or if no answer was requested. Deleted objects are `removed`, and so are their
 bindings; deletions by the broker itself, such as of exclusive and auto-delete queues, are not in a
-capture. Memory is bounded: with too many names, rare ones are forgotten.
+capture. Requests to RabbitMQ's `/management` count as the methods of 0-9-1 that they stand for, and
+it is no queue. Memory is bounded: with too many names, rare ones are forgotten.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.analysis.topology_rows import RouteSums, frames_of
-from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.json_objects import read_object, table_of
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
 from amqpsniff.spec import DELIVERIES, PUBLISHES, given_name, peer_property
-from amqpsniff.spec.amqp10 import virtual_host
+from amqpsniff.spec.amqp10 import MANAGEMENT_NODE, virtual_host
+from amqpsniff.spec.management import as_method, declared_queue, located, queue_of
 from amqpsniff.tables.values import rows_of
 
 
@@ -46,7 +48,7 @@ MAX_PENDING = 64
 
 FRAME_COLUMNS = (
     "packet_number", "ts_ns", "connection_id", "client", "sender", "channel", "method",
-    "arguments", "queue", "response_packet_number",
+    "arguments", "queue", "response_packet_number", "reply_code",
 )  # fmt: skip
 MESSAGE_COLUMNS = (
     "ts_ns", "connection_id", "client", "channel", "method", "exchange", "routing_key", "queue",
@@ -66,6 +68,9 @@ MAX_REMEMBERED = 2_048
 EXCHANGE = ("type", "durable", "auto_delete", "internal", "arguments")
 QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
 """Arguments of declarations; those of a passive one mean nothing."""
+
+UNKNOWN = {"": None}
+"""Arguments of an unbinding that has only a hash of them: those of no binding."""
 
 NOTHING = (0, 0, 0)
 """No messages: their number, their bytes, how many of them have bytes."""
@@ -191,6 +196,7 @@ class Topology:
         self.doubled = 0
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
+        self._located: dict[Any, Facts] = {}
         self._hosts: dict[str, Any] = {}
         self._logins: dict[str, tuple[str | None, str | None]] = {}
         self._sums = RouteSums()
@@ -213,6 +219,8 @@ class Topology:
     def add_links(self, rows: Iterable[Facts]) -> None:
         """Learn from rows of the links table: the client consumes where it receives."""
         for row in rows:
+            if row["source"] == MANAGEMENT_NODE:
+                continue
             if row["role"] == "receiver" and row["source"] and not row["refused"]:
                 settled = SETTLED.get(row["sender_settle_mode"])
                 self._consume(row, row["queue"], row["credit_max"], settled)
@@ -234,18 +242,17 @@ class Topology:
                 tallies = (self.routes, self.received) if way else (self.keys,)
                 for tally in tallies:
                     tally.forgotten = True
+                if not way:
+                    self.published.add((clients[number], exchange), counts)
             elif way:
                 self._count_delivered(clients[number], exchange, name, counts)
             else:
-                self.keys.add((clients[number], exchange, name), counts)
-            if not way:
-                self.published.add((clients[number], exchange), counts)
+                self._count_published(clients[number], exchange, name, counts)
         self.forgotten = self.forgotten or self._sums.forgotten
 
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""
-        rows = batch.filter(is_one_of(batch.column("method"), frozenset(METHODS)))
-        for row in rows_of(rows):
+        for row in rows_of(batch.filter(_looked_at(batch))):
             METHODS[row["method"]](self, row, _arguments(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
@@ -298,10 +305,14 @@ class Topology:
             self._count_delivered(known[number], exchange, queue, _counts(NOTHING, sent))
 
     def _count_published(self, client: Client, exchange: Any, key: Any, counts: Any) -> None:
+        if exchange is None and key == MANAGEMENT_NODE:
+            return
         self.published.add((client, exchange), counts)
         self.keys.add((client, exchange, key), counts)
 
     def _count_delivered(self, client: Client, exchange: Any, queue: Any, counts: Any) -> None:
+        if queue == MANAGEMENT_NODE:
+            return
         self.routes.add((client.vhost, exchange, queue), counts)
         self.received.add((client, queue), counts)
 
@@ -429,6 +440,24 @@ class Topology:
 
     def _deleted_queue(self, row: Facts, arguments: Facts) -> None:
         self._delete(row, arguments, ("queue", self._vhost(row), self._queue(row, arguments)))
+
+    def _managed(self, row: Facts, arguments: Facts) -> None:
+        """A request to RabbitMQ's management, or an answer, which may tell what is there."""
+        said = table_of(arguments, "management")
+        vhost = self._vhost(row)
+        for path, bound_with in located(said):
+            if len(self._located) < self.limits.names:
+                self._located[vhost, path] = bound_with
+        told = queue_of(said)
+        if told is not None:
+            known = self.queues.get((vhost, told["name"]))
+            if known is None or known["durable"] is None:
+                self._add_queue(row, told["name"], json.dumps(declared_queue(told)))
+        method, asked = as_method(said) or ("", {})
+        if method in METHODS:
+            if asked.get("arguments", {}) is None:
+                asked = asked | {"arguments": self._located.get((vhost, said["path"]), UNKNOWN)}
+            METHODS[method](self, row | {"arguments": json.dumps(asked)}, asked)
 
     def _delete(self, row: Facts, arguments: Facts, name: Name) -> None:
         if not _holds(row, arguments):
@@ -605,6 +634,9 @@ class Topology:
         return sorted(names, key=lambda name: -count(name, NO_COUNTS)[2]), row
 
 
+TRANSFER = "transfer"
+"""The performative that has requests to RabbitMQ's management and their answers."""
+
 METHODS = {
     "connection.start-ok": Topology._logged_in,
     "connection.open": Topology._opened,
@@ -621,6 +653,7 @@ METHODS = {
     "exchange.unbind": Topology._unbound_exchange,
     "basic.qos": Topology._limited,
     "basic.consume": Topology._consumed,
+    TRANSFER: Topology._managed,
 }
 """Methods of frames that are looked at, and what learns from each."""
 
@@ -631,11 +664,18 @@ _WHEN_ANSWERED = frozenset(
 """Requests that change nothing unless they were answered or need no answer."""
 
 _LOOKED_AT = bytes(
-    (name in METHODS) + (name in _WHEN_ANSWERED) + 2 * (name == "basic.qos") for name in NAMES
+    (name in METHODS)
+    + (name in _WHEN_ANSWERED)
+    + 2 * (name == "basic.qos")
+    + 3 * (name == TRANSFER)
+    for name in NAMES
 )
 
+ROUTING = frozenset(METHODS) - {TRANSFER}
+"""Methods of which every frame is looked at."""
 
-TABLES = frozenset(("arguments", "client_properties", "properties"))
+
+TABLES = frozenset(("arguments", "client_properties", "management", "properties"))
 """Arguments that are tables."""
 
 SETTLED = {"unsettled": False, "settled": True}
@@ -676,6 +716,18 @@ def _queue_facts(text: str | None) -> Facts:
     asked = _arguments(text)
     facts = dict.fromkeys(QUEUE) if asked.get("passive") else _said(asked, QUEUE)
     return facts | {"server_named": asked.get("queue") == ""}
+
+
+def _looked_at(batch: Any) -> Any:
+    """A mask of the frames that are looked at: of transfers those that were answered, and answers
+    with a status."""
+    import pyarrow.compute as pc
+
+    methods = batch.column("method")
+    transfers = is_one_of(methods, frozenset((TRANSFER,)))
+    answers = (batch.column(name) for name in ("response_packet_number", "reply_code"))
+    managed = pc.and_(transfers, pc.or_(*map(pc.is_valid, answers)))
+    return pc.or_(is_one_of(methods, ROUTING), managed)
 
 
 def _holds(row: Facts, arguments: Facts) -> bool:

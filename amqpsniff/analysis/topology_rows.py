@@ -173,7 +173,8 @@ def _total(counted: RouteCounter) -> cython.longlong:
 def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list[Any]:
     """Rows of frames as dicts with the columns that a topology needs. `methods` selects them by
     method: 1 for all, 2 for those that were answered or need no answer, 3 for all without
-    successive repetitions. `connections` has (id, client, server) by the code of a connection.
+    successive repetitions, 4 for those that were answered or have a status. `connections` has (id,
+    client, server) by the code of a connection.
     """
     kind: cython.int
     last: cython.longlong = -1
@@ -190,6 +191,8 @@ def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list
         side = frames.sender.values[row]
         reply: cython.longlong = frames.response_packet_number.values[row]
         if kind == 2 and reply == NULL and not frames.flags.values[row] & NO_WAIT:
+            continue
+        if kind == 4 and reply == NULL and frames.reply_code.values[row] < 0:
             continue
         octets: bytes = frames.arguments.bytes_of(row)
         if (

@@ -16,12 +16,23 @@ from dataclasses import dataclass, field
 
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
-from amqpsniff.sanitize.policy import BODY, FILL, HEADERS, INSIDE, REQUEST, fill, filler
+from amqpsniff.sanitize.policy import (
+    BODY,
+    DECLARATION,
+    FILL,
+    HEADERS,
+    INSIDE,
+    REQUEST,
+    TEXT,
+    fill,
+    filler,
+)
 from amqpsniff.sanitize.typed_values import SYMBOLS, TypedCleaner
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.spec.amqp10 import (
     CBS_NODE,
     ENCODINGS,
+    MANAGEMENT_NODE,
     PERFORMATIVES,
     TOKEN_OPERATION,
     TOKEN_PATH,
@@ -57,6 +68,7 @@ _BINARIES = frozenset((0xA0, 0xB0))
 _LISTS = frozenset((0x70, 0x73))
 _SECTION_ACTIONS = dict.fromkeys((0x71, 0x72, 0x74, 0x78), HEADERS)
 _MANAGING = (CBS_NODE.encode(), b"$management")
+_DECLARING = MANAGEMENT_NODE.encode()
 _PROPERTIES = 0x73
 
 Span = tuple[int, bytes]
@@ -65,9 +77,12 @@ Span = tuple[int, bytes]
 
 @dataclass
 class _Link:
-    """The messages of a link: `manages` at a node that manages, `secret` tokens."""
+    """The messages of a link: `manages` at a node that manages, `declares` at RabbitMQ's, `secret`
+    tokens.
+    """
 
     manages: bool = False
+    declares: bool = False
     secret: bool = False
     transactional: bool = False
 
@@ -185,6 +200,7 @@ class Amqp10Cleaner:
         (_, source), (code, target) = fields.terminus(5), fields.terminus(6)
         way.links[key] = _Link(
             manages=source.endswith(_MANAGING) or target.endswith(_MANAGING),
+            declares=_DECLARING in (source, target),
             secret=source.endswith(_MANAGING[0]) or target.endswith(_MANAGING[0]),
             transactional=code == _COORDINATOR,
         )
@@ -323,6 +339,8 @@ class Amqp10Cleaner:
             if self._keep_bodies and not (link.secret or message.secret):
                 return
             action = INSIDE if link.transactional else BODY
+            if link.declares and not message.secret:
+                action = TEXT if octets[at + place] in _TEXTS else DECLARATION
         elif action == HEADERS:
             if TOKEN_OPERATION in octets[at:end]:
                 link.manages = link.secret = True

@@ -39,6 +39,8 @@ PEER, ARGUMENTS, HEADERS = "peer", "arguments", "headers"
 """Tables: a peer's properties, arguments of a declaration, headers of a message."""
 REQUEST = "request"
 """Headers of a message of a node that manages: `$cbs`, `$management`."""
+DECLARATION = "declaration"
+"""The body of a message to or from RabbitMQ's `/management`."""
 
 
 _BYTE = b"x"
@@ -300,6 +302,27 @@ REQUEST_HEADERS: tuple[Rule, ...] = (
     Rule("com.microsoft:server-timeout", COUNT, "a time in milliseconds"),
 )
 """Headers of requests to nodes that manage, and of their answers."""
+
+DECLARATIONS: tuple[Rule, ...] = (
+    *(
+        Rule(name, NAME, "an exchange, a queue, a routing key, a virtual host")
+        for name in (
+            "name", "vhost", "source", "destination_queue", "destination_exchange", "binding_key",
+        )
+    ),
+    *(
+        Rule(name, COUNT, "a setting, a number of messages or consumers")
+        for name in (
+            "durable", "exclusive", "auto_delete", "internal", "message_count", "consumer_count",
+        )
+    ),
+    Rule("type", KEEP, "a type of queues or exchanges"),
+    Rule("arguments", ARGUMENTS, "arguments of a declaration or a binding"),
+    Rule("location", ADDRESS, "a binding"),
+    Rule("leader", HIDDEN, "a node of a cluster"),
+    Rule("replicas", HIDDEN, "nodes of a cluster"),
+)  # fmt: skip
+"""What requests to RabbitMQ's `/management` and its answers have in their bodies."""
 
 _WORD = re.compile(rb"(?:amqp|apache\.org|com\.microsoft|rabbitmq)[:.][a-z0-9:.-]{1,64}", re.ASCII)
 _SYMBOLS = frozenset(

@@ -11,8 +11,10 @@ from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.credentials import safe_login
 from amqpsniff.sanitize.policy import (
     ADDRESS,
+    ARGUMENTS,
     BODY,
     COUNT,
+    DECLARATION,
     FILL,
     HEADERS,
     HIDDEN,
@@ -74,10 +76,13 @@ class TypedCleaner:
         self.mechanism = b""
         peer = policy.actions((*policy.PEER_PROPERTIES, *policy.LINK_PROPERTIES))
         request = policy.actions(policy.REQUEST_HEADERS)
+        declared = policy.actions(policy.DECLARATIONS)
         self._choosers: dict[str, Choose] = {
             HEADERS: values.header,
             PEER: lambda name: peer.get(name, FILL),
             REQUEST: lambda name: request.get(name) or values.header(name),
+            DECLARATION: lambda name: declared.get(name, FILL),
+            ARGUMENTS: values.choosers[ARGUMENTS],
             BODY: lambda _: BODY,
         }
 

@@ -66,6 +66,7 @@ cdef class Amqp10Connection:
     cdef public tuple channels
     cdef public list opens
     cdef public dict init
+    cdef public dict asked
     cdef public Amqp10Session last
 
 @cython.final
@@ -108,6 +109,7 @@ cdef class Amqp10Tracker:
     cdef object _tell_left(self, Amqp10Session one)
     cdef object end(self, Session session)
     cdef object _on_link(self, Amqp10Session one, int code)
+    cdef object _manage(self, Amqp10Session one, Link link)
     cdef object _block(self, Amqp10Session one)
     cdef Link _attach(self, Amqp10Session one)
     cdef object _count_consumer(self, Amqp10Session one, Link link, object change)

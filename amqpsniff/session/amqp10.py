@@ -13,6 +13,7 @@ from __future__ import annotations
 from json import dumps
 
 import cython
+from cython.cimports.amqpsniff.clock import elapsed
 from cython.cimports.amqpsniff.decode.amqp10.codes import (
     ACCEPTED,
     ATTACH,
@@ -60,7 +61,11 @@ from cython.cimports.amqpsniff.session.entities import (
     pending_message,
 )
 from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
-from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
+from cython.cimports.amqpsniff.session.method_frame import (
+    HandshakeArguments,
+    Request,
+    request_of,
+)
 from cython.cimports.amqpsniff.session.rules.occasions import LARGE_BYTES, LARGE_HEADERS_BYTES
 from cython.cimports.amqpsniff.session.settling import Settler, answer_of
 
@@ -68,7 +73,8 @@ from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object, table_of
 from amqpsniff.session.methods import end_block
 from amqpsniff.spec import SIDES
-from amqpsniff.spec.amqp10 import COMPOSITES, base_type, virtual_host
+from amqpsniff.spec.amqp10 import COMPOSITES, MANAGEMENT_NODE, base_type, virtual_host
+from amqpsniff.spec.management import REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,6 +108,9 @@ _MAX_UNOPENED = cython.declare(cython.int, 2048)
 
 _MAX_DESCRIPTION = cython.declare(cython.int, 256)
 """Characters of an outcome's description that are kept: any number of deliveries may have one."""
+
+_MAX_EARLY = cython.declare(cython.longlong, 16)
+"""Answers of RabbitMQ's management that wait for their requests: after a loss frames come late."""
 
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _RENEWAL = b'"operation":"com.microsoft:renew-lock"'
@@ -262,7 +271,8 @@ class Amqp10Connection:
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     `last` is the session of the last frame, by its channel and side (`last_key`, -1 for none).
     `opened_number`, `opened_ns`: packet and time of the client's open. `closed`: sides that closed,
-    as bits.
+    as bits. `asked`: by id, requests to RabbitMQ's management that wait for their answers, and
+    answers (packet, time, status) that came before their requests.
     """
 
     client_limit: cython.longlong
@@ -275,11 +285,12 @@ class Amqp10Connection:
     channels: tuple[Any, ...]
     opens: list[Any]
     init: dict[Any, Any]
+    asked: dict[Any, Any]
     last: Amqp10Session
 
     def __init__(self) -> None:
         self.channels = ({}, {})
-        self.last = None
+        self.last = self.asked = None
         self.last_key = -1
         self.opens = [None, None]
         self.init = {}
@@ -673,6 +684,12 @@ class Amqp10Tracker:
     def end(self, session: Session) -> None:
         """A connection is over."""
         slot: ChannelSlot
+        state: Amqp10Connection = session.amqp10
+        request: Request
+        for asked in state.asked.values() if state is not None and state.asked else ():
+            if isinstance(asked, Request):
+                request = asked
+                request.rows.settle(request.row)
         for slot in session.slots():
             if slot.channel is not None:
                 channel: Channel = slot.channel
@@ -731,9 +748,45 @@ class Amqp10Tracker:
                 frames.exchange.values[row] = address.exchange_code
                 frames.routing_key.values[row] = address.routing_key_code
         if code == TRANSFER:
+            if found.manages:
+                self._manage(one, link)
             self._transfer(one, link)
         elif code == DETACH and link is not None:
             self._detach(one, link)
+
+    @cython.cfunc
+    def _manage(self, one: Amqp10Session, link: Link | None) -> None:
+        """A request to RabbitMQ's management, or an answer, which is noted in its request's frame
+        if that was not refused."""
+        frames: FrameRows = self.tracker.frames
+        row: cython.longlong = self.row
+        state: Amqp10Connection = one.channel.session.amqp10
+        said = table_of(read_object(frames.arguments.bytes_of(row)), "management")
+        status = said.get("status")
+        key = str(said.get("message_id" if status is None else "correlation_id"))
+        if link is not None and link.address is None:  # its attach was not captured
+            link.address = self._address(MANAGEMENT_NODE, self.side == 0)
+        if state.asked is None:
+            state.asked = {}
+        other = state.asked.pop(key, None)
+        request: Request = None
+        if isinstance(other, Request):
+            request = other
+            request.rows.settle(request.row)
+            if status is not None:
+                _note_answer(request, self.number, self.ts_ns, status)
+                return
+        if status is not None:
+            if len(state.asked) < _MAX_EARLY:
+                state.asked[key] = (self.number, self.ts_ns, status)
+        elif isinstance(other, tuple):
+            number, ts_ns, answer = other
+            _note_answer(request_of(frames, row), number, ts_ns, answer)
+        elif len(state.asked) >= self.tracker.reply_matcher.most:
+            self.settler.limit_reached("requests")
+        else:
+            state.asked[key] = request_of(frames, row)
+            frames.wait(row)
 
     @cython.cfunc
     def _block(self, one: Amqp10Session) -> None:
@@ -1419,6 +1472,19 @@ def _put_address(more: DeliveryColumns, row: cython.longlong, address: Address) 
     """Write where a message leads: by its link, or by its own `to` if that says more."""
     if not address.asked or more.address.values[row] < 0:
         more.address.put(row, address.text)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _note_answer(
+    request: Request, number: cython.longlong, ts_ns: cython.longlong, status: cython.longlong
+) -> cython.int:
+    """A request to RabbitMQ's management was answered in a packet, at a time."""
+    rows: FrameRows = request.rows
+    if status < REFUSED and rows.wanted and not rows.given:
+        rows.response_packet_number.values[request.row] = number
+        rows.response_ns.values[request.row] = elapsed(request.ts_ns, ts_ns)
     return 0
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from heapq import heappush, heappushpop
+from json import dumps
 from typing import NamedTuple
 
 import cython
@@ -30,13 +31,14 @@ from cython.cimports.amqpsniff.session.counts import (
 )
 
 from amqpsniff.decode.codes import STATUS_NAMES
-from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.json_objects import read_object, table_of
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES, WAYS
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.spec import FIRST_ERROR_CODE, peer_property
 from amqpsniff.spec.amqp010 import overhead_bytes
+from amqpsniff.spec.management import queue_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -292,7 +294,7 @@ class Census:
             frames.reply_code.values[row] >= _FIRST_ERROR
             or method == self.blocked
             or (self.refusals[method] and frames.sender.values[row] == 1)
-            or (method >= FIRST_PERFORMATIVE and self._tells_error(frames, row, method))
+            or (method >= FIRST_PERFORMATIVE and self._tells_error(frames, row, method, connection))
         ):
             self._error(frames, row, method, connection, captures)
         return 0
@@ -306,6 +308,17 @@ class Census:
         queue = (self._vhost(connection), name)
         if queue in self.depths or len(self.depths) < self.limits.names:
             self.depths[queue] = said, frames.ts_ns.values[row]
+
+    def _depth_told(self, frames: FrameRows, row: Any, connection: Any) -> None:
+        """Keep what an answer of RabbitMQ's management tells of a queue, as a declare-ok has it."""
+        said = queue_of(table_of(read_object(frames.arguments.bytes_of(row)), "management"))
+        if said is None:
+            return
+        queue = (self._vhost(connection), said["name"])
+        if queue in self.depths or len(self.depths) < self.limits.names:
+            counts = {name: said.get(name) for name in ("message_count", "consumer_count")}
+            kept = {name: one for name, one in counts.items() if isinstance(one, int)}
+            self.depths[queue] = dumps(kept).encode(), frames.ts_ns.values[row]
 
     def _is_of_others(self, connection: Any) -> cython.bint:
         """True if only some frames are counted, and those of a connection may not be among them."""
@@ -363,9 +376,11 @@ class Census:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _tells_error(
-        self, frames: FrameRows, row: cython.longlong, method: cython.int
+        self, frames: FrameRows, row: cython.longlong, method: cython.int, connection: Connection
     ) -> cython.bint:
         """True if a performative has an error, and is not a client's disposition."""
+        if frames.reply_code.values[row] >= 0:
+            self._depth_told(frames, row, connection)
         if not frames.reply_text.has(row):
             return False
         return method != _DISPOSITION or frames.sender.values[row] == 1
@@ -566,7 +581,7 @@ class Census:
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
         `routes` as `TopCounts` by virtual host, exchange and routing key, `queues` by virtual
         host and name, `depths` as (messages, consumers, time or `NULL`) by queue, as the broker
-        said last where a client declared it, else of links (`consume`), `errors` as dicts,
+        said last: to a client that declared it, or of links (`consume`), `errors` as dicts,
         `clients` by `CLIENT`, `connections` as (`ConnectionCounters`, decoder's connection,
         session), the largest first, `counted`: the number of all of which a frame was counted,
         `unclean`: the number of those with a method that ended without a close and are no health
@@ -581,6 +596,8 @@ class Census:
             depths[vhosts[vhost], queue] = of[2], of[1], of[3]
         for (vhost, queue), (octets, ts_ns) in self.depths.items():
             named = (vhosts[vhost], queue)
+            if named in depths and depths[named][2] > ts_ns:  # a flow told it later
+                continue
             found = _DEPTH.search(octets)
             if found is not None:
                 depths[named] = int(found[1]), int(found[2]), ts_ns

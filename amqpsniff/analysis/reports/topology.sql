@@ -1,5 +1,5 @@
--- What `analysis/topology.py` makes the graph of: frames that declare, bind and consume, and
--- messages counted by where they went.
+-- What `analysis/topology.py` makes the graph of: frames that declare, bind and consume (also by
+-- requests to RabbitMQ's management), and messages counted by where they went.
 SELECT
     packet_number,
     stream_offset,
@@ -10,6 +10,7 @@ SELECT
     method,
     arguments,
     response_packet_number,
+    reply_code,
     exchange,
     routing_key,
     queue,
@@ -17,7 +18,12 @@ SELECT
     CAST(NULL AS BIGINT) AS bytes,
     CAST(NULL AS BIGINT) AS sized
 FROM {frames}
-WHERE method IN {routing_methods}
+WHERE
+    method IN {routing_methods}
+    OR (
+        method = '{transfer}'
+        AND (response_packet_number IS NOT NULL OR reply_code IS NOT NULL)
+    )
 UNION ALL
 SELECT
     NULL,
@@ -27,6 +33,7 @@ SELECT
     NULL,
     NULL,
     method,
+    NULL,
     NULL,
     NULL,
     exchange,

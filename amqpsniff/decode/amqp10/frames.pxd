@@ -12,7 +12,8 @@ cdef class Amqp10Half:
     cdef public dict under_way
     cdef public Delivery current
     cdef public set secret_links
-    cdef public set answer_links
+    cdef public set managing_links
+    cdef public set seen_links
     cdef public set nameless_links
     cdef public object search
 
@@ -31,6 +32,9 @@ cdef class Amqp10Frames:
     cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, bint whole, Performative found) except? -1
     cdef bint _is_secret(self, Half half, Performative found) except? -1
     cdef int _redact(self, Half half, Performative found) except? -1
+    cdef bint _manages(self, Half half, TypedReader reader, long long at, long long end, Performative found) except? -1
+    cdef int _put_managed(self, TypedReader reader, long long at, long long end) except? -1
+    cdef bint _put_asked(self, TypedReader reader, long long at, long long end) except? -1
     cdef int transfer_end(self, Half half) except? -1
     cdef int finish(self, Half half) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found) except? -1

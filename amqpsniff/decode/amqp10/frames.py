@@ -36,11 +36,14 @@ from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.codes import HEARTBEAT, INCOMPLETE
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.method_layout import FIRST_PERFORMATIVE
-from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
+from cython.cimports.amqpsniff.decode.octets import code_of
+from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies, put_text
 from cython.cimports.amqpsniff.decode.state import Connection
 
+from amqpsniff.decode.json_objects import read_object, table_of
 from amqpsniff.decode.values import oddity_codes, oddity_text
 from amqpsniff.spec.amqp10 import CBS_NODE, MANAGEMENT_NODE, PERFORMATIVES
+from amqpsniff.spec.management import PATHS, REFUSED, as_method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +60,23 @@ _CBS = cython.declare(bytes, CBS_NODE.encode())
 """Bodies of messages to this node are secrets."""
 
 _MANAGEMENT = cython.declare(bytes, MANAGEMENT_NODE.encode())
-"""Bodies of messages from this node are texts of errors."""
+"""Messages to this node are requests, and those from it answers."""
+
+_ASKS = cython.declare(bytes, b"\xa1\x03$me")
+_ANSWERS = cython.declare(bytes, b"\xa1\x0dhttp:response")
+"""Bytes of a request's `reply-to`, and of a property of an answer, in the first `_LOOKED_AT` bytes
+of a message: they show a link to or from RabbitMQ's management whose attach was not captured."""
+
+_LOOKED_AT = cython.declare(cython.longlong, 512)
+_STATUS_DIGITS = cython.declare(cython.longlong, 3)
+
+# sections and fields of messages that requests and answers have
+_PROPERTIES = cython.declare(cython.int, 0x73)
+_VALUE = cython.declare(cython.int, 0x77)
+_SAID = cython.declare(
+    dict, {0: b'"message_id":', 2: b'"path":', 3: b'"method":', 5: b'"correlation_id":'}
+)
+"""Fields of the section `properties`, by their places (§3.2.4)."""
 
 MAX_MARKED_LINKS = 1024
 """Links to these, and links without an address, that are remembered of one direction."""
@@ -71,8 +90,9 @@ _RABBITMQ = b"product\xa1\x08RabbitMQ"
 @cython.cclass
 class Amqp10Half:
     """The state of one direction: incomplete messages by channel and handle, and the message of the
-    current frame; handles of links that carry secrets, of links that carry answers of RabbitMQ's
-    management, and of links to the anonymous terminus, whose messages have their own address.
+    current frame; handles of links that carry secrets, of links to or from RabbitMQ's management,
+    and of links to the anonymous terminus, whose messages have their own address. `seen_links`:
+    links of a connection from before the capture that are none of its management.
     `tells_redelivered`: the sender is RabbitMQ, which sets first-acquirer in each delivery, False
     for a redelivery (measured on 3.10 and 4.3); from other senders False may be a default.
 
@@ -86,14 +106,15 @@ class Amqp10Half:
     under_way: dict[Any, Any]
     current: Delivery
     secret_links: set[Any]
-    answer_links: set[Any]
+    managing_links: set[Any]
+    seen_links: set[Any]
     nameless_links: set[Any]
     search: Any
 
     def __init__(self) -> None:
         self.under_way = {}
         self.current = None
-        self.secret_links = self.answer_links = self.nameless_links = None
+        self.secret_links = self.managing_links = self.nameless_links = self.seen_links = None
         self.search = None
         self.first_part = 0
         self.tells_redelivered = False
@@ -178,11 +199,14 @@ class Amqp10Frames:
             decoder.performative(reader, found)
             if code == TRANSFER and (answer == EXACT or answer == LONG):
                 payload = decoder.payload - at
-            if frames.wanted or code == ATTACH or code == OPEN or code > CLOSE:
+                found.manages = self._manages(half, reader, at + payload, end, found)
+            if frames.wanted or found.manages or code == ATTACH or code == OPEN or code > CLOSE:
                 frames.open_arguments()
                 if code == TRANSFER or code == DISPOSITION or code == FLOW:
                     decoder.put_json(reader, size - payload if payload >= 0 else -1)
                     self._redact(half, found)
+                    if found.manages:
+                        self._put_managed(reader, at + payload, end)
                 else:
                     self.alike.put_table(reader, at, decoder.payload)
                 frames.arguments.end()
@@ -249,8 +273,9 @@ class Amqp10Frames:
         )
         if state.nameless_links is not None and delivery.transfers == 1:
             delivery.reads = delivery.reads or key in state.nameless_links
-        if state.answer_links is not None and delivery.transfers == 1:
-            delivery.answers = key in state.answer_links
+        if state.managing_links is not None and delivery.transfers == 1:
+            asks: cython.bint = half.direction == half.connection.client_direction
+            delivery.answers = not asks and key in state.managing_links
         state.current = delivery
         if end > at:
             self.deliveries.payload(delivery, reader, at, end - at)
@@ -270,6 +295,127 @@ class Amqp10Frames:
             out.used -= 1  # the closing brace
             out.put_bytes(b',"payload":"[redacted]"}')
         return 0
+
+    def _manages(
+        self,
+        half: Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        found: Performative,
+    ) -> cython.bint:
+        """True if a message to or from RabbitMQ's management begins with a payload."""
+        state: Amqp10Half = half.amqp10
+        if state.managing_links is None and half.connection.began:
+            return False
+        key = found.handle << 16 | half.frame_channel
+        if key in state.under_way:
+            return False
+        if state.managing_links is not None and key in state.managing_links:
+            return True
+        if half.connection.began or (state.seen_links is not None and key in state.seen_links):
+            return False
+        octets: bytes = reader.bytes_at(at, min(end - at, _LOOKED_AT)) if end > at else b""
+        if octets.find(_ASKS) < 0 and octets.find(_ANSWERS) < 0:
+            state.seen_links = _marked(state.seen_links, key)
+            return False
+        state.managing_links = _marked(state.managing_links, key)
+        return True
+
+    def _put_managed(
+        self, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
+        """Write what a message to or from RabbitMQ's management says into its frame's arguments,
+        and the names and the status in it into columns.
+
+        Bodies are written of declarations and of answers: others are tokens, which are secrets.
+        Only the first section of a kind counts.
+        """
+        frames: FrameRows = self.handler.frames
+        out: Texts = frames.arguments
+        oddities: cython.int = reader.oddities
+        asked: cython.bint = False
+        shown: cython.bint = False
+        out.used -= 1  # the closing brace
+        begin: cython.longlong = out.used
+        out.put_bytes(b',"management":{')
+        while at < end:
+            place: cython.longlong = reader.descriptor(at, end)
+            section: cython.int = reader.code
+            after: cython.longlong = reader.skip(at, end)
+            if place >= 0 and section == _PROPERTIES and not asked:
+                asked = True
+                shown = self._put_asked(reader, place, end)
+            elif after >= 0 and section == _VALUE and shown:
+                shown = False
+                if reader.data[place] != 0x40:
+                    out.put_bytes(b',"body":')
+                    reader.put_value(place, after)
+            if after < 0:
+                break
+            at = after
+        out.put_bytes(b"}}")
+        reader.oddities = oddities
+        said = table_of(read_object(b"{" + out.bytes_between(begin + 1, out.used)), "management")
+        self._put_columns(said)
+        return 0
+
+    def _put_asked(
+        self, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
+        """Write the properties of a request or an answer; true if its body is no secret."""
+        out: Texts = self.handler.frames.arguments
+        path: bytes = None
+        answers: cython.bint = False
+        if not reader.open_list(at, end):
+            return False
+        at = reader.items
+        end = min(reader.limit, end)
+        first: cython.bint = True
+        place: cython.longlong
+        for place in range(min(reader.count, 6)):
+            after: cython.longlong = reader.skip(at, end)
+            if after < 0:
+                break
+            if place in _SAID and reader.data[at] != 0x40:
+                length: cython.longlong = reader.text_at(at, after)
+                octets: bytes = b"" if length < 0 else reader.bytes_at(reader.items, length)
+                if place == 2:
+                    path = octets
+                if not first:
+                    out.put_byte(44)
+                first = False
+                if place == 3 and length == _STATUS_DIGITS and octets.isdigit():
+                    answers = True
+                    out.put_bytes(b'"status":%d' % int(octets))
+                else:
+                    out.put_bytes(_SAID[place])
+                    reader.put_value(at, after)
+            at = after
+        return answers if path is None else path.startswith(PATHS)
+
+    def _put_columns(self, said: Any) -> None:
+        """Write the columns of a frame that a request to RabbitMQ's management or its answer has
+        as a method of 0-9-1 would."""
+        frames: FrameRows = self.handler.frames
+        words: Vocabularies = frames.vocabularies
+        row: cython.longlong = frames.rows
+        status = said.get("status")
+        if status is not None:
+            frames.reply_code.values[row] = status
+            text = said.get("body")
+            if status >= REFUSED and isinstance(text, str):
+                put_text(frames.reply_text, row, text.encode(errors="replace"))
+            return
+        asked = as_method(said)
+        for column, vocabulary, name in (
+            (frames.queue, words.queue, "queue"),
+            (frames.exchange, words.exchange, "exchange"),
+            (frames.routing_key, words.routing_key, "routing_key"),
+        ):
+            value = None if asked is None else asked[1].get(name)
+            if value is not None:
+                column.values[row] = code_of(vocabulary, value.encode(errors="replace"))
 
     def transfer_end(self, half: Half) -> cython.int:
         """The frame under way was a transfer, and is over."""
@@ -346,7 +492,7 @@ class Amqp10Frames:
         state: Amqp10Half = half.amqp10
         key = found.handle << 16 | half.frame_channel
         marked: set[Any]
-        for marked in (state.secret_links, state.answer_links, state.nameless_links):
+        for marked in (state.secret_links, state.managing_links, state.nameless_links):
             if marked is not None:
                 marked.discard(key)
         address: bytes = self._address(reader, 6)
@@ -355,8 +501,10 @@ class Amqp10Frames:
                 state.nameless_links = _marked(state.nameless_links, key)
             elif address.endswith(_CBS):
                 state.secret_links = _marked(state.secret_links, key)
-        if self._address(reader, 5) == _MANAGEMENT:
-            state.answer_links = _marked(state.answer_links, key)
+        if address == _MANAGEMENT or self._address(reader, 5) == _MANAGEMENT:
+            state.managing_links = _marked(state.managing_links, key)
+        elif not half.connection.began:
+            state.seen_links = _marked(state.seen_links, key)
         return 0
 
     def _address(self, reader: TypedReader, field: cython.int) -> bytes:

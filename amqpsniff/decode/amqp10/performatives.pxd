@@ -17,6 +17,7 @@ cdef class Performative:
     cdef public long long link_credit
     cdef public long long available
     cdef public bint begins
+    cdef public bint manages
     cdef public signed char settled
     cdef public signed char more
     cdef public signed char aborted

@@ -123,7 +123,8 @@ class Performative:
     Numbers are -1 where they are not there, truths too. `state` is the descriptor of a delivery
     state, 0 for none, `outcome` that of the one inside a transactional state. `condition` and
     `description` are of an error, `transaction` is the id of one in hex; None without. `delivery`
-    counts the deliveries of a decoder: the one that a transfer is of.
+    counts the deliveries of a decoder: the one that a transfer is of. `manages`: a transfer with a
+    request to RabbitMQ's management or its answer.
     """
 
     code: cython.int
@@ -140,6 +141,7 @@ class Performative:
     link_credit: cython.longlong
     available: cython.longlong
     begins: cython.bint
+    manages: cython.bint
     settled: cython.schar
     more: cython.schar
     aborted: cython.schar
@@ -304,7 +306,7 @@ class PerformativeDecoder:
         found.code = code
         if found.condition is not None or found.transaction is not None:
             found.condition = found.description = found.transaction = None
-        found.begins = False
+        found.begins = found.manages = False
         found.state = found.outcome = 0
         found.handle = found.delivery = found.first = found.last = -1
         found.settled = found.failed = found.undeliverable = -1
