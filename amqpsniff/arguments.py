@@ -45,7 +45,9 @@ def _declared(kind: type) -> list[tuple[str, tuple[Any, ...]]]:
     """The fields of a dataclass, each with the types that it may have."""
     hints = get_type_hints(kind).items()
     unions = (Union, UnionType)
-    return [(name, get_args(one) if get_origin(one) in unions else (one,)) for name, one in hints]
+    return [
+        (name, get_args(hint) if get_origin(hint) in unions else (hint,)) for name, hint in hints
+    ]
 
 
 def _listed(kinds: Iterable[Any]) -> str:

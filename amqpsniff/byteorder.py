@@ -1,4 +1,4 @@
-"""Numbers out of bytes: only `checked_u32` checks that they are there, other callers have done so.
+"""Big-endian numbers out of bytes. Only `checked_u32` checks bounds; other callers have done so.
 
 Compiled modules have these from `byteorder.pxd`, where each is one load. C compilers make no such
 thing of an expression that indexes a memoryview for every byte.

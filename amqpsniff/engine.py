@@ -66,7 +66,7 @@ class Engine:
         self._streams: Streams | None = None
         self._number = 0
         self._finished = False
-        self._left: defaultdict[str, list[Any]] = defaultdict(list)
+        self._pending: defaultdict[str, list[Any]] = defaultdict(list)
         self._batches: defaultdict[str, list[Any]] = defaultdict(list)
         self._findings: list[FoundRow] = []
 
@@ -94,9 +94,9 @@ class Engine:
         """
         if self._streams is not None:
             raise UsageError("this engine was given bytes of connections; make one for packets")
-        held, time = _bytes(data), _time(ts_ns)
-        original = len(held) if original_bytes is None else original_bytes
-        self._held.add(self._next(), time, held, original, link_type)
+        octets, time = _bytes(data), _time(ts_ns)
+        original = len(octets) if original_bytes is None else original_bytes
+        self._held.add(self._next(), time, octets, original, link_type)
         self._number += 1
         if self._held.full:
             self._decode_held()
@@ -111,11 +111,11 @@ class Engine:
         begins with the client's protocol header, or with a proxy's, is taken to be whole; another
         may have begun at any byte.
         """
-        way, sent, time = self._way(direction), _bytes(data), _time(ts_ns)
+        sender, sent, time = self._sender(direction), _bytes(data), _time(ts_ns)
         self._number = number = self._next()
         size = self.options.limits.piece_bytes
         for at in range(0, len(sent), size):
-            self._stream().data(connection_key, way, sent[at : at + size], number, time)
+            self._stream().data(connection_key, sender, sent[at : at + size], number, time)
             self._pipeline.follow()
             self._gather()
 
@@ -123,12 +123,12 @@ class Engine:
         self, connection_key: Key, direction: str, missing: int, ts_ns: int | None = None
     ) -> None:
         """Report that the next `missing` bytes of one direction are lost."""
-        way, time = self._way(direction), _time(ts_ns)
+        sender, time = self._sender(direction), _time(ts_ns)
         if missing < 0:
             raise UsageError(f"a gap of {missing} bytes; it cannot be negative")
         self._number = self._next()
         if missing:
-            self._stream().gap(connection_key, way, missing, self._number, time)
+            self._stream().gap(connection_key, sender, missing, self._number, time)
             self._pipeline.follow()
         self._gather()
 
@@ -153,7 +153,7 @@ class Engine:
     def take(self, table: str) -> pa.RecordBatch:
         """The rows of one table since it was last taken, as a `pyarrow.RecordBatch`.
 
-        Raises UsageError for a table that is not there.
+        Raises UsageError for an unknown table.
         """
         import pyarrow as pa
 
@@ -168,8 +168,8 @@ class Engine:
         batches = self._batches.pop(table, [])
         if len(batches) == 1:
             return batches[0]
-        whole = pa.Table.from_batches(batches, maker.schema)
-        columns = [column.combine_chunks() for column in whole.columns]
+        merged = pa.Table.from_batches(batches, maker.schema)
+        columns = [column.combine_chunks() for column in merged.columns]
         return pa.RecordBatch.from_arrays(columns, schema=maker.schema)
 
     def frames(self) -> Iterator[Frame]:
@@ -190,11 +190,11 @@ class Engine:
             raise UsageError("this engine is finished; make a new one")
         return self._number + 1
 
-    def _way(self, direction: str) -> int:
-        way = _DIRECTIONS.get(direction)
-        if way is None:
+    def _sender(self, direction: str) -> int:
+        sender = _DIRECTIONS.get(direction)
+        if sender is None:
             raise UsageError(f"no direction `{direction}`; it is client or server")
-        return way
+        return sender
 
     def _stream(self) -> Streams:
         if self._streams is None:
@@ -214,26 +214,26 @@ class Engine:
             self._pipeline.feed(self._held.take())
             self._gather()
 
-    def _gather(self, asked: str = "") -> None:
+    def _gather(self, requested: str = "") -> None:
         """Turn rows into batches, when there are enough of them or a table is asked for."""
-        if not (asked or self._pipeline.ready):
+        if not (requested or self._pipeline.ready):
             return
-        for taken in self._pipeline.rest() if asked else self._pipeline.settled():
-            for table, made in (("frames", taken[0]), ("messages", taken[1])):
+        for settled in self._pipeline.rest() if requested else self._pipeline.settled():
+            for table, made in (("frames", settled[0]), ("messages", settled[1])):
                 if made.rows:
-                    self._left[table].append(taken)
-        for table in (asked,) if self._finished else tuple(self._left):
-            self._make(table, self._left.pop(table, ()))
+                    self._pending[table].append(settled)
+        for table in (requested,) if self._finished else tuple(self._pending):
+            self._make(table, self._pending.pop(table, ()))
         for table, records in self._pipeline.records().items():
             if records:
                 self._make(table, [records])
         self._findings += self._pipeline.findings()
 
-    def _make(self, table: str, left: Iterable[Any]) -> None:
+    def _make(self, table: str, pending: Iterable[Any]) -> None:
         from amqpsniff.tables.batches import Maker
 
-        for taken in left:
-            batch = Maker(table, everything=True).make(taken)
+        for settled in pending:
+            batch = Maker(table, everything=True).make(settled)
             self._batches[table].append(batch)
 
 
@@ -302,10 +302,10 @@ class Streams:
         self._begins: dict[Key, list[Call]] = {}  # too short to identify the protocol
         self._free: list[int] = []
 
-    def data(self, key: Key, way: int, octets: bytes, number: int, ts_ns: int) -> None:
+    def data(self, key: Key, sender: int, octets: bytes, number: int, ts_ns: int) -> None:
         """The next bytes of one direction."""
-        if way or key in self._slots:
-            self._feed(self._place(key), way, octets, number, ts_ns)
+        if sender or key in self._slots:
+            self._feed(self._place(key), sender, octets, number, ts_ns)
             return
         calls = self._begins.setdefault(key, [])
         calls.append((octets, number, ts_ns))
@@ -313,15 +313,15 @@ class Streams:
         if began is not None:
             self._place(key, began)
 
-    def gap(self, key: Key, way: int, missing: int, number: int, ts_ns: int) -> None:
+    def gap(self, key: Key, sender: int, missing: int, number: int, ts_ns: int) -> None:
         """The next bytes of one direction are missing."""
         slot = self._place(key)
-        self._open[slot].lost(way, missing, number, ts_ns)
-        self._decoder.gap(slot, way, missing, number, ts_ns)
+        self._open[slot].lost(sender, missing, number, ts_ns)
+        self._decoder.gap(slot, sender, missing, number, ts_ns)
 
-    def _feed(self, slot: int, way: int, octets: bytes, number: int, ts_ns: int) -> None:
-        self._open[slot].saw(way, len(octets), number, ts_ns)
-        self._decoder.data(slot, way, octets, number, ts_ns)
+    def _feed(self, slot: int, sender: int, octets: bytes, number: int, ts_ns: int) -> None:
+        self._open[slot].saw(sender, len(octets), number, ts_ns)
+        self._decoder.data(slot, sender, octets, number, ts_ns)
 
     def _place(self, key: Key, began: bool | None = None) -> int:
         """The slot of a connection, which is opened when it is new."""
@@ -386,18 +386,18 @@ class Stream:
         """Number of holes, and the bytes in them."""
         return sum(self.gaps), sum(self.lost_bytes)
 
-    def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
-        self.packets[way] += number != self.last_packet_number  # a call may come in pieces
+    def saw(self, sender: int, octets: int, number: int, ts_ns: int) -> None:
+        self.packets[sender] += number != self.last_packet_number  # a call may come in pieces
         self._at(number, ts_ns)
-        self.last_times_ns[way], self.last_packet_numbers[way] = ts_ns, number
-        self.octets[way] += octets
+        self.last_times_ns[sender], self.last_packet_numbers[sender] = ts_ns, number
+        self.octets[sender] += octets
 
     def _at(self, number: int, ts_ns: int) -> None:
         if self.first_packet_number is None:
             self.first_packet_number, self.start_ns = number, ts_ns
         self.last_packet_number, self.end_ns = number, ts_ns
 
-    def lost(self, way: int, octets: int, number: int, ts_ns: int) -> None:
+    def lost(self, sender: int, octets: int, number: int, ts_ns: int) -> None:
         self._at(number, ts_ns)
-        self.gaps[way] += 1
-        self.lost_bytes[way] += octets
+        self.gaps[sender] += 1
+        self.lost_bytes[sender] += octets

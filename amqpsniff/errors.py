@@ -65,7 +65,7 @@ class UsageError(AmqpsniffError):
     """An invalid argument or call; the message names it and a valid one."""
 
 
-def read_twice(what: str, name: str, *parameters: str) -> UsageError:
-    """The error for `what` reads a capture twice, which cannot be read again."""
-    text = f"{what}: {name} would have to be read twice; save it to a file first"
+def read_twice(operation: str, name: str, *parameters: str) -> UsageError:
+    """The error where an operation would read a capture twice that can be read only once."""
+    text = f"{operation}: {name} would have to be read twice; save it to a file first"
     return UsageError(text, *parameters)

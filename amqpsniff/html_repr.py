@@ -29,8 +29,8 @@ _LEFT = ' style="text-align:left"'
 def line(value: object) -> str:
     """A value in one printable line of bounded length."""
     if isinstance(value, bytes):
-        more = " …" if len(value) > MAX_BYTES else ""
-        return f"{value[:MAX_BYTES].hex(' ')}{more} ({len(value):,} bytes)"
+        ellipsis = " …" if len(value) > MAX_BYTES else ""
+        return f"{value[:MAX_BYTES].hex(' ')}{ellipsis} ({len(value):,} bytes)"
     if isinstance(value, datetime):
         return value.isoformat()
     text = (

@@ -15,21 +15,21 @@ _MARK = b"# cython:"
 
 
 def how_to_add(extra: str) -> str:
-    """The command that adds an extra; amqpsniff is there already, so no index has to know it."""
+    """The command that adds an extra to the installed amqpsniff, without an index."""
     return how_to_install(f"amqpsniff[{extra}]")
 
 
 def how_to_install(package: str) -> str:
     """The command that installs a package into the environment of this program."""
-    wanted = shlex.quote(package)
-    here = Path(sys.prefix)
-    if (here / "pipx_metadata.json").exists():
-        return f"pipx runpip {shlex.quote(here.name)} install {wanted}"
-    if (here / "uv-receipt.toml").exists() or find_spec("pip") is None:
-        return f"uv pip install --python {shlex.quote(sys.prefix)} {wanted}"
+    quoted = shlex.quote(package)
+    environment = Path(sys.prefix)
+    if (environment / "pipx_metadata.json").exists():
+        return f"pipx runpip {shlex.quote(environment.name)} install {quoted}"
+    if (environment / "uv-receipt.toml").exists() or find_spec("pip") is None:
+        return f"uv pip install --python {shlex.quote(sys.prefix)} {quoted}"
     if os.environ.get("VIRTUAL_ENV") == sys.prefix:
-        return f"pip install {wanted}"
-    return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
+        return f"pip install {quoted}"
+    return f"{shlex.quote(sys.executable)} -m pip install {quoted}"
 
 
 def compiled_modules() -> tuple[int, int]:

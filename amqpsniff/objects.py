@@ -39,7 +39,7 @@ class _Cells:
         return values
 
     def row(self, row: int) -> dict[str, Any]:
-        """The values of one row, of whose columns no lists are made."""
+        """The values of one row, read without lists of its columns."""
         (values,) = self._batch.slice(row, 1).to_pylist()
         return dict(values)
 
@@ -127,9 +127,9 @@ class Frame(Row):
     response_ns: int | None
 
     def __repr__(self) -> str:
-        what = self.method or self.frame_type
+        title = self.method or self.frame_type
         return self._repr(
-            what, f"#{self.packet_number}", f"channel {self.channel}", f"from {self.sender}"
+            title, f"#{self.packet_number}", f"channel {self.channel}", f"from {self.sender}"
         )
 
 
@@ -268,8 +268,8 @@ class Finding(Row):
     cause_packet_number: int | None
 
     def __repr__(self) -> str:
-        where = None if self.packet_number is None else f"#{self.packet_number}"
-        return self._repr(self.severity, self.code, where, f"x{self.count}")
+        packet = None if self.packet_number is None else f"#{self.packet_number}"
+        return self._repr(self.severity, self.code, packet, f"x{self.count}")
 
 
 Kind = TypeVar("Kind", bound=Row)

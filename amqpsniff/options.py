@@ -76,22 +76,22 @@ class Options:
         tls_key: Files = (),
         packs: Files = (),
         limits: Limits | None = None,
-        **more: Any,
+        **others: Any,
     ) -> Options:
-        """The options that a call was given by the names of `Decoding`, or by those of fields."""
+        """The options from arguments with the names of `Decoding` or of fields."""
         return cls(
             ports=frozenset(several("ports", ports, int)),
             tls_keys=several("file", tls_key, str, os.PathLike),
             packs=several("file", packs, str, os.PathLike),
             limits=limits or Limits(),
-            **more,
+            **others,
         )
 
     def __post_init__(self) -> None:
         check_types(self)
         if "" in (self.tls_keylog, *self.tls_keys):
-            what = "private key" if "" in self.tls_keys else "key log"
-            raise UsageError(f"the name of the {what} is empty; name its file, or leave it out")
+            kind = "private key" if "" in self.tls_keys else "key log"
+            raise UsageError(f"the name of the {kind} is empty; name its file, or leave it out")
         if self.packs:  # read now: errors show at once, and other machines need no file
             read = tuple(map(PackFile.read, self.packs))
             load(*read)

@@ -107,10 +107,10 @@ class Passes:
         opener = self._files.open if self._files else None
         return CaptureSet(self.names, reader=self.options.reader, opener=opener)
 
-    def check_read_again(self, what: str) -> None:
-        """Raise UsageError for `what` reads the input once more, if it can be read only once."""
+    def check_read_again(self, operation: str) -> None:
+        """Raise UsageError for an operation that reads the input again, if that is not possible."""
         if self.once:
-            raise read_twice(what, self.once[0])
+            raise read_twice(operation, self.once[0])
 
     def tables(
         self,
@@ -130,7 +130,7 @@ class Passes:
         `columns` names the columns that are wanted, by table; else as `Capture.batches`. A `census`
         counts on the way, and `outcomes` and `replies` are there afterwards. With
         a `share` only its conversations are followed. `options` are those of this pass; None for
-        those of the capture. `on_connection_end` is called with each connection that is over,
+        those of the capture. `on_connection_end` is called with each connection that ended,
         `on_stream` with the bytes that are decoded, `on_silence` with each silence, and `doubled`
         connections are counted, see `amqpsniff.plan.Plan`.
         """
@@ -140,13 +140,13 @@ class Passes:
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in dict.fromkeys(tables)
         ]
-        more = {
+        settings = {
             "on_connection_end": on_connection_end,
             "on_stream": on_stream,
             "on_silence": on_silence,
             "doubled": doubled,
         }
-        return self._pass(makers, census, share, options, **more)
+        return self._pass(makers, census, share, options, **settings)
 
     def row_filters(self, part: Selection, *tables: str) -> list[RowFilter]:
         """Row filters of each table, after a first reading of the input if one is needed.
@@ -174,12 +174,12 @@ class Passes:
         return finder.found()
 
     def selected(
-        self, part: Selection, *, columns: Mapping[str, Collection[str] | None], **more: Any
+        self, part: Selection, *, columns: Mapping[str, Collection[str] | None], **settings: Any
     ) -> Iterator[tuple[str, Any]]:
         """Batches of tables, given with the columns that are needed or None, as far as wanted."""
         filters = dict(zip(columns, self.row_filters(part, *columns), strict=True))
         needed = {table: filters[table].needed(names) for table, names in columns.items()}
-        for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
+        for table, batch in self.tables(*columns, encoded=True, columns=needed, **settings):
             yield table, filters[table].of(batch)
 
     def read(
@@ -227,7 +227,7 @@ class Passes:
         columns: tuple[str, ...] | None = None,
         clients: ClientNames | None = None,
     ) -> Iterator[Iterable[Entry]]:
-        """The entries of `Capture.timeline` in pieces, each as soon as its rows are there.
+        """The entries of `Capture.timeline` in pieces, each as soon as its rows are decoded.
 
         So a capture can be shown while it is still written. `columns` are those of messages that
         entries carry; None for those of `amqpsniff.analysis.one_line.LINE_COLUMNS`. `clients`
@@ -237,7 +237,7 @@ class Passes:
         from amqpsniff.analysis.one_line import LINE_COLUMNS
         from amqpsniff.analysis.timeline import CONTENT_METHODS, FOLDED, Timeline
 
-        (wanted,) = self.row_filters(part, "frames")
+        (row_filter,) = self.row_filters(part, "frames")
         timeline = Timeline(frozenset() if frames else CONTENT_METHODS, columns or LINE_COLUMNS)
         everything = not (frames or part.chooses() or part.limit is not None)
         seen = 0
@@ -251,10 +251,10 @@ class Passes:
                 if everything and seen <= MAX_FILTERED_FRAMES:
                     timeline.frames(batch, early=self.early, without=FOLDED)
                 else:
-                    kept = wanted.of(batch if frames else without_folded(batch))
-                    timeline.frames(kept, early=self.early)
+                    rows = row_filter.of(batch if frames else without_folded(batch))
+                    timeline.frames(rows, early=self.early)
                 yield timeline.ready()
-            if wanted.done and timeline.settled:
+            if row_filter.done and timeline.settled:
                 break
         yield timeline.ready(last=True)
 
@@ -269,16 +269,16 @@ class Passes:
         from amqpsniff.analysis.timeline import Timeline
         from amqpsniff.tables.batches import Maker
 
-        (wanted,) = self.row_filters(part, "frames")
+        (row_filter,) = self.row_filters(part, "frames")
         timeline = Timeline(frozenset(), ())
-        kept = FrameBytes()
+        frame_bytes = FrameBytes()
         makers = [Maker("frames", encoded=True)]
-        pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
+        pipeline = self._pipeline(Plan(("frames",), on_stream=frame_bytes.add))
         for _, batch in self._drained(pipeline, makers, lambda *_: True):
             clients.add(batch)
-            timeline.frames(wanted.of(batch), early=True)
-            yield from ((entry, kept) for entry in timeline.ready())
-            if wanted.done:
+            timeline.frames(row_filter.of(batch), early=True)
+            yield from ((entry, frame_bytes) for entry in timeline.ready())
+            if row_filter.done:
                 return
 
     def tracer(self, wanted: WantedMessages) -> Tracer:
@@ -302,7 +302,7 @@ class Passes:
         return tracer
 
     def profile(self) -> CaptureProfile:
-        """All that `diff` needs of this capture, from one pass."""
+        """The profile of this capture for `diff`, from one pass."""
         from amqpsniff.compare.profile import COLUMNS, TABLES, CaptureProfile
         from amqpsniff.session.census import Census
 
@@ -333,17 +333,17 @@ class Passes:
         begin_bundle()
         chosen = self.chosen(counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
         data = ReportData(chosen, connections, self.started, WantedFindings(only, ignore, severity))
-        wanted = chosen.matches_connection()
-        census = Census(1, None, wanted, self.span(chosen))
-        more: Any = {"census": census, "on_connection_end": data.introductions.add}
+        matches = chosen.matches_connection()
+        census = Census(1, None, matches, self.span(chosen))
+        settings: Any = {"census": census, "on_connection_end": data.introductions.add}
         if chosen.chooses():
             columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
-            for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, **more):
+            for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, **settings):
                 data.add(table, batch)
         else:  # without Arrow, see `diagnose`
-            plan = Plan(frozenset(COLUMNS), **more)
+            plan = Plan(frozenset(COLUMNS), **settings)
             self.read(plan, data.add_rows, data.add_records)
-        summary = self.summary(census, chosen, TOP, ())  # of findings the page has its own
+        summary = self.summary(census, chosen, TOP, ())  # the page has findings of its own
         data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
@@ -364,7 +364,7 @@ class Passes:
     def summary(
         self, census: Census, part: Selection, top: int, findings: Sequence[Finding] | None = None
     ) -> Summary:
-        """The summary of the pass that is over.
+        """The summary of the last pass.
 
         `findings` replace those of the pass.
         """
@@ -411,12 +411,12 @@ class Passes:
         census: Census | None = None,
         share: Partition | None = None,
         options: Options | None = None,
-        **more: Any,
+        **settings: Any,
     ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.tables.batches import plan_for
 
-        plan = plan_for(makers, census=census, share=share, **more)
+        plan = plan_for(makers, census=census, share=share, **settings)
         pipeline = self._pipeline(plan, options)
 
         def at_rest(packets: CaptureSet, batch: PacketBatch | None) -> bool:

@@ -162,7 +162,7 @@ class Pipeline:
 
     @property
     def ready(self) -> bool:
-        """True if a batch of rows is there that nothing will change, or that cannot wait longer."""
+        """True if there is a batch of rows that are final or cannot wait longer."""
         if not self._held:
             return False
         return self._finished or self._held.full or self._held.settled
@@ -237,7 +237,7 @@ class Pipeline:
         return events
 
     def take(self) -> Batch:
-        """The oldest rows that are there, settled or not; see `amqpsniff.tables.batches`."""
+        """The oldest rows, settled or not; see `amqpsniff.tables.batches`."""
         if not self._held:
             self._hold()
         early = self._held.full and not self._finished
@@ -249,7 +249,7 @@ class Pipeline:
         return (frames.give(), messages.give(), *taken[2:])
 
     def take_open(self) -> Iterator[Batch]:
-        """Every batch of rows that is there; their rows change further as replies come.
+        """Every batch of rows; their rows still change as replies come.
 
         Columns that change are `amqpsniff.tables.batches.SETTLED`; rows that may are `waiting`.
         """
@@ -264,7 +264,7 @@ class Pipeline:
             yield self.take()
 
     def rest(self) -> Iterator[Batch]:
-        """Every batch of rows that is there; at least one."""
+        """Every batch of rows; at least one."""
         yield self.take()
         while self._held or self.decoder.rows:
             yield self.take()
@@ -405,7 +405,7 @@ class Pipeline:
             totals.midstream += 1
             seen = "connection.start" in getattr(connection.session, "handshake", ())
             detail = "only what came before connection.start is missing" if seen else ""
-            self._say_of("midstream", detail, connection)
+            self._add_finding("midstream", detail, connection)
         totals.one_sided += 0 in conversation.packets
         if not conversation.impaired:
             return
@@ -414,20 +414,24 @@ class Pipeline:
         if gaps:
             totals.gaps += gaps
             totals.lost_bytes += lost
-            self._say_of("tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection)
+            self._add_finding(
+                "tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection
+            )
 
-    def _say_of(self, code: str, detail: str, connection: Any) -> None:
+    def _add_finding(self, code: str, detail: str, connection: Any) -> None:
         """Add a finding about a connection as a whole."""
         conversation = connection.conversation
         start_ns = conversation.start_ns if conversation.start_ns > 0 else None
         place = (connection.capture, conversation.first_packet_number, start_ns, *connection.name())
         self.log.add(Finding(code, detail, *place))
 
-    def _tcp_finding(self, code: str, talk: Any, number: int, ts_ns: int, detail: str) -> Finding:
-        where = (talk.connection_id, talk.a, talk.b)
+    def _tcp_finding(
+        self, code: str, conversation: Any, number: int, ts_ns: int, detail: str
+    ) -> Finding:
+        place = (conversation.connection_id, conversation.a, conversation.b)
         capture = self.reassembler.captures[number >> NUMBER_BITS]
         number &= NUMBER_MASK
-        return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *where)
+        return Finding(code, detail, capture, number, ts_ns if ts_ns > 0 else None, *place)
 
 
 def run(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 ARROW_MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
-"""Where Arrow takes memory from, unless the environment says it. Its own allocator keeps what a row
+"""The allocator of Arrow, unless the environment names one. Its own allocator keeps what a row
 group of Parquet took: `export` of messages that never settle took 70 MB more, at the same speed."""
 
 OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
@@ -18,7 +18,7 @@ and holds as much memory with each.
 """
 
 COUNT_WHAT_IS_LEFT = ("duckdb",)
-"""Modules that complain of what was not freed when the process ends."""
+"""Modules that warn of memory that was not freed at the end of the process."""
 
 LARGE_PAGES_BYTES = 64 * 1024 * 1024
 """Memory that is asked for in large pages. What `export` of messages takes does not fit into half
@@ -33,7 +33,7 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 
 _FIRST_TOP_PAD = 128 * 1024
 _LAST_MMAP_THRESHOLD = 32 * 1024 * 1024
-"""What the C library begins with, and what it comes to by itself while none of them is set."""
+"""The initial value in the C library, and the largest that it sets by itself."""
 
 _LARGE_PAGE = 2 * 1024 * 1024
 _MADV_HUGEPAGE = 14

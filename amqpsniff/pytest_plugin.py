@@ -2,8 +2,8 @@
 
 Clients connect to `wire.host` and `wire.port`. Where this process may capture on the loopback
 interface and the broker is there, that is the broker itself. Else it is a proxy that hands bytes on
-to the broker and writes them down as packets. So whatever can be asked of a capture can be asked of
-a test. TLS is handed on as it is, and not read.
+to the broker and writes them down as packets. So a test can use every method
+of a capture. TLS is handed on as it is, and not read.
 """
 
 from __future__ import annotations
@@ -145,10 +145,10 @@ class Proxy:
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
-        for one in self._open:
+        for connection in self._open:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def _accept(self) -> None:
         while True:
@@ -167,14 +167,14 @@ class Proxy:
             self._open += [client, broker]
             ends = _end(client.getpeername()), _end(client.getsockname())
             self._recording.open(*ends)
-            for source, target, way in ((client, broker, ends), (broker, client, ends[::-1])):
+            for source, target, addresses in ((client, broker, ends), (broker, client, ends[::-1])):
                 threading.Thread(
-                    target=self._hand_on, args=(source, target, way), name="wire", daemon=True
+                    target=self._forward, args=(source, target, addresses), name="wire", daemon=True
                 ).start()
 
-    def _hand_on(self, source: socket.socket, target: socket.socket, way: Any) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket, addresses: Any) -> None:
         """Hand the bytes of one side on; they are written down before the other side has them."""
-        sender, receiver = way
+        sender, receiver = addresses
         with suppress(OSError):
             while octets := source.recv(MAX_READ):
                 self._recording.data(sender, receiver, octets)
@@ -217,11 +217,11 @@ class LoopbackCapture:
         self._writer.interface(LINK_ETHERNET, 0, LOOPBACK)
         self._begin = self._file.tell()
         self._packets = 0
-        self._over = False
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="wire", daemon=True)
         self._thread.start()
         try:
-            self._try()
+            self._connect_once()
         except BaseException:
             self.close()
             raise
@@ -237,16 +237,16 @@ class LoopbackCapture:
 
     def close(self) -> None:
         """Stop capturing."""
-        if self._over:
+        if self._ended:
             return
         self._catch_up()
-        self._over = True
+        self._ended = True
         self._thread.join()
         self._source.finish()
         self._source.close()
         self._marker.close()
 
-    def _try(self) -> None:
+    def _connect_once(self) -> None:
         """Connect to the broker once: packets may take another way, as those to a container."""
         from amqpsniff.errors import CaptureError
 
@@ -263,7 +263,7 @@ class LoopbackCapture:
 
     def _catch_up(self) -> None:
         """Wait until all packets that were sent before were captured."""
-        if self._over:
+        if self._ended:
             return
         with self._changed:
             self._marks += 1
@@ -273,7 +273,7 @@ class LoopbackCapture:
             self._changed.wait_for(lambda: self._marked >= mark, MARK_SECONDS)
 
     def _run(self) -> None:
-        while not self._over:
+        while not self._ended:
             select.select([self._source.fileno()], [], [], 0.05)
             for batch, _ in self._source.take(1 << 62):
                 with self._changed:
@@ -308,7 +308,7 @@ class Wire:
     def url(self, user: str = "guest", password: str = "guest", vhost: str = "/") -> str:  # noqa: S107
         """An address for clients that take one; names in it are escaped, or were already."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        user, password, vhost = (quote(unquote(one), safe="") for one in (user, password, vhost))
+        user, password, vhost = (quote(unquote(part), safe="") for part in (user, password, vhost))
         return f"amqp://{user}:{password}@{host}:{self.port}/{vhost}"
 
     def capture(self) -> Capture:
@@ -336,26 +336,26 @@ class Wire:
 
         for code in codes:
             kind_of(code)
-        found = [
-            one
-            for one in self.capture().findings(**part)
-            if (one.code in codes if codes else one.severity == "error")
+        findings = [
+            finding
+            for finding in self.capture().findings(**part)
+            if (finding.code in codes if codes else finding.severity == "error")
         ]
-        if found:
-            said = "\n".join(
-                f"{one.severity} {one.code} in packet {one.packet_number}: {one.title} "
-                f"({one.detail})"
-                for one in found
+        if findings:
+            text = "\n".join(
+                f"{finding.severity} {finding.code} in packet {finding.packet_number}: "
+                f"{finding.title} ({finding.detail})"
+                for finding in findings
             )
-            pytest.fail(said, pytrace=False)
+            pytest.fail(text, pytrace=False)
 
     def journey(self, **wanted: Any) -> TracedMessage:
         """The way of one message, chosen as by `amqpsniff.Capture.trace`; fails without one."""
         __tracebackhide__ = True
         found = self.capture().trace(**wanted)
         if len(found) != 1:
-            named = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
-            pytest.fail(f"{len(found)} messages with {named}, not one", pytrace=False)
+            conditions = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
+            pytest.fail(f"{len(found)} messages with {conditions}, not one", pytrace=False)
         return found[0]
 
     def conversation(self) -> str:
@@ -364,8 +364,8 @@ class Wire:
         The last line says why the broker could not be reached, if so.
         """
         lines = list(map(_line, self.capture().timeline()))
-        left = len(lines) - MAX_LINES
-        lines = [f"({left} lines before)"] * (left > 0) + lines[-MAX_LINES:]
+        omitted = len(lines) - MAX_LINES
+        lines = [f"({omitted} lines before)"] * (omitted > 0) + lines[-MAX_LINES:]
         return "\n".join([*lines, *filter(None, [self._recorder.trouble])])
 
     def close(self) -> None:
@@ -403,10 +403,10 @@ def _recorded(request: pytest.FixtureRequest) -> Iterator[Wire]:
     `capture` on the loopback interface, by a `proxy`, or `auto`: captured where that is allowed.
     """
     address = broker_address(_setting(request, BROKER, "127.0.0.1"))
-    one = Wire(_recorder(_setting(request, RECORDER, AUTO), *address))
-    request.node.stash[_WIRE] = one
-    yield one
-    one.close()
+    wire = Wire(_recorder(_setting(request, RECORDER, AUTO), *address))
+    request.node.stash[_WIRE] = wire
+    yield wire
+    wire.close()
 
 
 wire = pytest.fixture(name="wire")(_recorded)
@@ -434,16 +434,16 @@ def broker_address(text: str) -> tuple[str, int]:
     )
 
 
-def _recorder(wanted: str, host: str, port: int) -> Recorder:
+def _recorder(mode: str, host: str, port: int) -> Recorder:
     """A recorder; with `auto`, packets of tests that run in parallel must not be captured."""
-    if wanted not in RECORDERS:
-        raise UsageError(f"{RECORDER} is {wanted!r}; it is one of {', '.join(RECORDERS)}")
+    if mode not in RECORDERS:
+        raise UsageError(f"{RECORDER} is {mode!r}; it is one of {', '.join(RECORDERS)}")
     alone = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT") or 1) == 1
-    if wanted == CAPTURE or (wanted == AUTO and alone):
+    if mode == CAPTURE or (mode == AUTO and alone):
         try:
             return LoopbackCapture(host, port)
         except AmqpsniffError:
-            if wanted == CAPTURE:
+            if mode == CAPTURE:
                 raise
     return Proxy(host, port)
 
@@ -451,8 +451,8 @@ def _recorder(wanted: str, host: str, port: int) -> Recorder:
 def _is_loopback(host: str) -> bool:
     """True if all addresses of a host are of the loopback interface."""
     with suppress(OSError):
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        return all(ip_address(one[4][0]).is_loopback for one in found)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return all(ip_address(address[4][0]).is_loopback for address in addresses)
     return False
 
 
@@ -470,14 +470,14 @@ def _line(entry: Any) -> str:
     """A method of a conversation, and what became of it."""
     from amqpsniff.analysis.one_line import argument_parts, message_parts, outcome_text
 
-    way = "←" if entry.sender == "server" else "→"
-    said = f"{entry.packet_number:5} {entry.client} {way} {entry.channel} "
-    said += entry.method or entry.frame_type
+    arrow = "←" if entry.sender == "server" else "→"
+    text = f"{entry.packet_number:5} {entry.client} {arrow} {entry.channel} "
+    text += entry.method or entry.frame_type
     if entry.message is not None:
         parts = list(message_parts(entry.message))
         outcome = outcome_text(entry.message)
     else:
         parts = list(argument_parts(entry.method or "", entry.arguments or {}))
         outcome = None
-    words = [said, *(f"{part.fixed}{part.text}" for part in parts)]
+    words = [text, *(f"{part.fixed}{part.text}" for part in parts)]
     return " ".join([*words, *([f"[{outcome}]"] if outcome else [])])

@@ -154,8 +154,8 @@ class Capture:
 
     def __repr__(self) -> str:
         names = ", ".join(map(html_repr.line, self.names[:MAX_NAMES])) or "closed"
-        more = len(self.names) - MAX_NAMES
-        return f"<Capture {names}{f' and {more:,} more' if more > 0 else ''}>"
+        others = len(self.names) - MAX_NAMES
+        return f"<Capture {names}{f' and {others:,} more' if others > 0 else ''}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: what would be read, how, and the counts of the last pass."""
@@ -192,18 +192,18 @@ class Capture:
         names the columns that are wanted, which come in the table's order; None for all. `limit` is
         the number of rows, and the other arguments choose them: see
         `amqpsniff.analysis.selection.Selection`. The iterator is one pass: call `batches` again for
-        another. Raises UsageError for a table or a column that is not there.
+        another. Raises UsageError for an unknown table or column.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
         >>> sum(batch.num_rows for batch in capture.batches("frames"))
         563
         """
-        wanted = None if columns is None else {table: columns}
+        needed = None if columns is None else {table: columns}
         if part or limit is not None:
             return self._chosen_batches(table, self._selection(part, limit), columns, encoded)
-        passed = self.passes.tables(table, encoded=encoded, columns=wanted)
-        return map(itemgetter(1), passed)  # which keeps no batch while the next is made
+        batches = self.passes.tables(table, encoded=encoded, columns=needed)
+        return map(itemgetter(1), batches)  # which keeps no batch while the next is made
 
     def _chosen_batches(
         self, table: str, part: Selection, columns: Collection[str] | None, encoded: bool
@@ -215,14 +215,14 @@ class Capture:
         names = Maker(table, columns=columns).schema.names
         needed = {table: rows.needed(columns)}
         for _, batch in self.passes.tables(table, encoded=encoded, columns=needed):
-            if (kept := rows.of(batch)).num_rows:
-                yield kept.select(names)
+            if (selected := rows.of(batch)).num_rows:
+                yield selected.select(names)
             if rows.done:
                 return
 
     @staticmethod
     def _selection(part: Filters, limit: int | None = None) -> Selection:
-        """The selection that arguments name; raises UsageError for one that is not there."""
+        """The selection that arguments name; raises UsageError for an unknown one."""
         from amqpsniff.analysis.selection import selection
 
         return selection(part, limit)
@@ -296,8 +296,8 @@ class Capture:
         """
         from amqpsniff.tables.schema import schema_of
 
-        every = schema_of("messages", everything=True).names
-        return self._rows("messages", Message, limit, every, part)
+        names = schema_of("messages", everything=True).names
+        return self._rows("messages", Message, limit, names, part)
 
     def findings(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Finding]:
         """Findings one by one, as objects, after the whole input was read; as `frames`."""
@@ -332,8 +332,8 @@ class Capture:
         """A table as a `pyarrow.dataset.Dataset`; DuckDB queries it by the variable's name.
 
         Every query reads the input once and makes only the columns that it asks for. The other
-        arguments choose rows: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a
-        table that is not there.
+        arguments choose rows: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for
+        an unknown table.
 
         >>> import amqpsniff, duckdb
         >>> messages = amqpsniff.open("samples/pika_mix.pcap").dataset("messages")
@@ -372,7 +372,7 @@ class Capture:
         """The rows of a report (`amqpsniff.analysis.report_tables.REPORTS`) as a `pyarrow.Table`.
 
         The input is read once. `bucket_seconds` is the length of a time bucket; 0 to choose one.
-        Raises UsageError for a report that is not there.
+        Raises UsageError for an unknown report.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -452,17 +452,17 @@ class Capture:
         from amqpsniff.analysis.topology import COLUMNS, Topology
 
         chosen = counted(part, limit)
-        made = Topology()
+        topology = Topology()
         if chosen.chooses():
             for table, batch in self.passes.selected(chosen, columns=COLUMNS, doubled=True):
-                made.add(table, batch)
+                topology.add(table, batch)
         else:  # without Arrow, see `diagnose`
             columns = tuple(COLUMNS), COLUMNS
             plan = Plan(*columns, message_arguments=False, outcomes=False, doubled=True)
-            self.passes.read(plan, made.add_rows, made.add_records)
-            made.count_rows()
-        made.doubled = self.passes.totals.doubled
-        return made.result(limit, self.names)
+            self.passes.read(plan, topology.add_rows, topology.add_records)
+            topology.count_rows()
+        topology.doubled = self.passes.totals.doubled
+        return topology.result(limit, self.names)
 
     def trace(
         self,
@@ -609,8 +609,11 @@ class Capture:
 
         columns = (*LINE_COLUMNS, *READ_BY) if bodies else LINE_COLUMNS
         options = replace(self.options, bodies=True) if bodies else self.options
-        (wanted,) = self.passes.row_filters(part, "frames")
-        needed = {"frames": {*FRAME_COLUMNS, *wanted.columns}, "messages": {*MESSAGE_KEY, *columns}}
+        (row_filter,) = self.passes.row_filters(part, "frames")
+        needed = {
+            "frames": {*FRAME_COLUMNS, *row_filter.columns},
+            "messages": {*MESSAGE_KEY, *columns},
+        }
         share = share_of([row])
         passes = self.passes
         batches = passes.tables(*needed, encoded=True, columns=needed, share=share, options=options)
@@ -630,7 +633,7 @@ class Capture:
         `only` and `ignore` are codes of findings, with commas between or one by one; `severity`
         leaves out milder ones. The other arguments choose rows of the table `findings`, see
         `amqpsniff.analysis.selection.Selection`. Raises UsageError for an unknown code or severity,
-        and for a connection that is not there.
+        and for an unknown connection.
 
         >>> import amqpsniff
         >>> diagnosis = amqpsniff.open("samples/pika_mix.pcap").diagnose()
@@ -643,14 +646,14 @@ class Capture:
 
         chosen = self.passes.chosen(self._selection(part), "findings")
         diagnoser = Diagnoser(chosen, WantedFindings(only, ignore, severity), self.passes.started)
-        ended = diagnoser.introductions.add
+        on_connection_end = diagnoser.introductions.add
         if diagnoser.tables:
             for table, batch in self.passes.tables(
-                *diagnoser.tables, encoded=True, on_connection_end=ended
+                *diagnoser.tables, encoded=True, on_connection_end=on_connection_end
             ):
                 diagnoser.add(table, batch)
         else:  # without Arrow, whose import takes as long as 50 MB of traffic
-            self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=ended))
+            self.passes.read(Plan(JUDGED, outcomes=False, on_connection_end=on_connection_end))
         return diagnoser.result(self.totals, self.passes.found)
 
     def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -751,12 +754,12 @@ class Capture:
         for each finding that matters. With `by` the page has the rows of `operations`; `body_limit`
         bytes of each body stand in conversations. `only`, `ignore` and `severity` choose
         findings as in `diagnose`. The other arguments choose a part of the traffic, as in
-        `summary`. Raises UsageError for a connection that is not there, and if the package with the
+        `summary`. Raises UsageError for an unknown connection, and if the package with the
         charts' library is missing (the extra `report`).
         """
-        named = several("connection", connection, str)
+        connections = several("connection", connection, str)
         page = self.passes.report_page(
-            named, title, only=only, ignore=ignore, severity=severity, **part
+            connections, title, only=only, ignore=ignore, severity=severity, **part
         )
         if by is not None:
             self.passes.check_read_again("operations")

@@ -20,20 +20,20 @@ Item = TypeVar("Item")
 class Rereadable(ABC, Generic[Item]):
     """A result that every loop reads from its beginning; nothing is kept in memory.
 
-    `next()` goes through one reading of its own, as an iterator would. An input that can be read
+    `next()` continues a reading of its own, like an iterator. An input that can be read
     only once (standard input) raises UsageError when it is read again.
     """
 
-    _own: Iterator[Item] | None = None
+    _iterator: Iterator[Item] | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Item]:
         """A new reading."""
 
     def __next__(self) -> Item:
-        if self._own is None:
-            self._own = iter(self)
-        return next(self._own)
+        if self._iterator is None:
+            self._iterator = iter(self)
+        return next(self._iterator)
 
 
 class Tabular(Rereadable[Item]):
@@ -101,14 +101,12 @@ class TableRows(Rows[Item], Tabular[Item]):
     def _repr_html_(self) -> str:
         """For notebooks: the first rows, and the columns that have a value in one of them."""
         first: list[Any] = [] if self._once else list(islice(self._read(), ROWS_SHOWN + 1))
-        given = [one.as_dict() for one in first]
+        rows = [row.as_dict() for row in first]
         names = [
-            name
-            for name in (given[0] if given else ())
-            if any(one[name] is not None for one in given)
+            name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)
         ]
-        shown = ([one[name] for name in names] for one in given[:ROWS_SHOWN])
-        return grid(self._name, names, shown, more=self._once or len(given) > ROWS_SHOWN)
+        shown = ([row[name] for name in names] for row in rows[:ROWS_SHOWN])
+        return grid(self._name, names, shown, more=self._once or len(rows) > ROWS_SHOWN)
 
     def arrow(self) -> pa.Table:
         """All rows as a `pyarrow.Table`."""

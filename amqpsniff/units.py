@@ -67,8 +67,8 @@ def rate(per_second: float | None) -> str:
 
 def lasted(start_ns: int | None, end_ns: int | None) -> str:
     """The time span between two moments."""
-    known = start_ns is not None and end_ns is not None
-    return duration(end_ns - start_ns) if known else UNKNOWN  # type: ignore[operator]
+    is_known = start_ns is not None and end_ns is not None
+    return duration(end_ns - start_ns) if is_known else UNKNOWN  # type: ignore[operator]
 
 
 def duration(time_ns: float | None) -> str:
@@ -83,8 +83,8 @@ def duration(time_ns: float | None) -> str:
             return f"{_three(value)} {unit}"
     seconds = round(time_ns / 1e9)
     first, second, size, part = next(row for row in _SPANS if seconds >= row[2])
-    whole, rest = divmod(seconds, size)
-    return f"{whole} {first} {rest // part} {second}" if rest >= part else f"{whole} {first}"
+    number, rest = divmod(seconds, size)
+    return f"{number} {first} {rest // part} {second}" if rest >= part else f"{number} {first}"
 
 
 def _three(number: float) -> str:
@@ -115,5 +115,5 @@ def listed(names: Sequence[str]) -> str:
 
 def some(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
-    more = len(names) - MAX_LISTED
-    return ", ".join(names[:MAX_LISTED]) + (f" and {count(more)} more" if more > 0 else "")
+    others = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {count(others)} more" if others > 0 else "")

@@ -40,13 +40,13 @@ OWN = "amqpsniff: "
 """Beginning of the job's error messages."""
 
 REFUSED = "amqpsniff-batch: error: "
-"""How the job begins a line that says what is wrong with its arguments."""
+"""The beginning of the job's lines about wrong arguments."""
 
 TELLING = "All masters are unresponsive"
-"""What a line of Spark's has that says enough: a cluster that is not there."""
+"""Text in a line of Spark that explains a failure: the cluster cannot be reached."""
 
 _ORIGIN = re.compile(r"^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
-"""What stands before it: the time and the part of Spark."""
+"""The text before it: the time and the part of Spark."""
 
 MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
@@ -109,8 +109,8 @@ def batch(
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage],
         "--progress": ["json"], "--report": report, "--port": decoding.port,
-        "--tls-key": decoding.tls_key, "--tls-keylog": _given(keylog(decoding.tls_keylog)),
-        "--dialect": _given(decoding.dialect), "--packs": decoding.packs,
+        "--tls-key": decoding.tls_key, "--tls-keylog": _as_list(keylog(decoding.tls_keylog)),
+        "--dialect": _as_list(decoding.dialect), "--packs": decoding.packs,
     }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
@@ -118,23 +118,23 @@ def batch(
         "--frameworks": frameworks, "--replace": replace,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
-    given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
-    given += [name for name, wanted in flags.items() if wanted]
-    return _run([*given, "--", *inputs], decoding.quiet)
+    arguments = [f"{name}={value}" for name, several in values.items() for value in several or ()]
+    arguments += [name for name, is_set in flags.items() if is_set]
+    return _run([*arguments, "--", *inputs], decoding.quiet)
 
 
-def _given(value: str | None) -> list[str]:
+def _as_list(value: str | None) -> list[str]:
     return [] if value is None else [value]
 
 
-def _run(given: list[str], quiet: bool) -> int:
+def _run(arguments: list[str], quiet: bool) -> int:
     """Run the job in a process of its own; the exit code."""
     require_room()
-    with tempfile.TemporaryFile() as said, Shown(quiet) as shown:
+    with tempfile.TemporaryFile() as log, Shown(quiet) as shown:
         process = subprocess.Popen(
-            [sys.executable, "-m", JOB, *given],
+            [sys.executable, "-m", JOB, *arguments],
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=log,
             start_new_session=True,
             env=safe_environment(),
         )
@@ -146,7 +146,7 @@ def _run(given: list[str], quiet: bool) -> int:
             _end(process)
             raise
         shown.finish()
-        return _explain(said, code) if code else 0
+        return _explain(log, code) if code else 0
 
 
 def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:
@@ -169,15 +169,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _explain(said: IO[bytes], code: int) -> int:
+def _explain(log: IO[bytes], code: int) -> int:
     """Print why the job failed, in its own words or with the end of Spark's; the exit code."""
-    said.seek(0)
-    lines = said.read().decode(errors="replace").splitlines()
+    log.seek(0)
+    lines = log.read().decode(errors="replace").splitlines()
     # a Java that is killed may leave an unfinished line, and the message stands behind it
-    own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
+    own_lines = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
-    if own or usage:
-        for line in own + usage:
+    if own_lines or usage:
+        for line in own_lines + usage:
             complain(line)
         return code
     if any("No module named 'pyspark'" in line for line in lines):
@@ -221,19 +221,19 @@ STAGES = {
 
 
 class Shown:
-    """Takes what the job says, one fact after the other; `finish` when it was the last."""
+    """Shows the facts that the job reports, one after the other; `finish` after the last."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._live: Any = None
         self._bar: Any = None
-        self._more: Any = None
+        self._detail: Any = None
         self._reports: list[dict[str, Any]] = []
         self._summary: dict[str, Any] | None = None
         self._page: str | None = None
         self._stage = ""
         self._began = time.monotonic()
-        self._wanted = not quiet and sys.stderr.isatty()
+        self._enabled = not quiet and sys.stderr.isatty()
 
     def __enter__(self) -> Shown:
         return self
@@ -266,7 +266,7 @@ class Shown:
             _show(output, report)
 
     def _progress(self, fact: dict[str, Any]) -> None:
-        if not self._wanted:
+        if not self._enabled:
             return
         if self._live is None:
             self._start()
@@ -282,7 +282,7 @@ class Shown:
         part, left = (f"{done / total:4.0%}", "left") if total else ("", "")
         task = self._bar.task_ids[0]
         self._bar.update(task, completed=done, total=total, part=part, left=left)
-        self._more.plain = _more(fact)
+        self._detail.plain = _detail_text(fact)
 
     def _start(self) -> None:
         from rich.console import Console, Group
@@ -297,7 +297,7 @@ class Shown:
         from rich.text import Text
 
         errors = Console(stderr=True)
-        self._more = Text()
+        self._detail = Text()
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -307,7 +307,7 @@ class Shown:
             TextColumn("{task.fields[left]}"),
             console=errors,
         )
-        shown = Group(self._bar, self._more)
+        shown = Group(self._bar, self._detail)
         self._live = Live(shown, console=errors, transient=True)
         self._live.start()
 
@@ -317,7 +317,7 @@ class Shown:
             self._live = None
 
 
-def _more(fact: dict[str, Any]) -> str:
+def _detail_text(fact: dict[str, Any]) -> str:
     """The progress of a step, for the line below the bar; that of a terabyte fits 80 columns."""
     if fact["stage"] == "files" and fact.get("total"):
         return f"{fact['done']:,} of {plural(fact['total'], 'file')}"
@@ -325,29 +325,29 @@ def _more(fact: dict[str, Any]) -> str:
         return str(fact["report"])
     if fact["stage"] != "tasks":
         return ""
-    whole = fact["total_bytes"]
-    unit, octets = next((one for one in UNITS if whole >= one[1] * MIN_UNITS), UNITS[-1])
+    total_bytes = fact["total_bytes"]
+    unit, octets = next((pair for pair in UNITS if total_bytes >= pair[1] * MIN_UNITS), UNITS[-1])
     return (
         f"{fact['files']:,} of {plural(fact['total_files'], 'file')}, "
-        f"{fact['bytes'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
+        f"{fact['bytes'] / octets:,.0f} of {total_bytes / octets:,.0f} {unit}, "
         f"{fact['rows']:,} rows, {fact['findings']:,} findings"
     )
 
 
 def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     count, octets = summary["files"], summary["bytes"]
-    known = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
+    size = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
     before = summary["done_before"]
     done = f" ({before:,} of {summary['tasks']:,} tasks were done before)" if before else ""
     rows = summary["rows"]
     lines = [
-        f"{plural(count, 'file')}{known}, in {seconds:.0f} s{done}",
+        f"{plural(count, 'file')}{size}, in {seconds:.0f} s{done}",
         "rows: " + ", ".join(f"{name} {count:,}" for name, count in rows.items()),
     ]
     if summary["bad_files"]:
         count = summary["bad_files"]
-        which = "file was" if count == 1 else "files were"
-        lines.append(f"{count:,} {which} not read whole: see the table errors")
+        noun = "file was" if count == 1 else "files were"
+        lines.append(f"{count:,} {noun} not read whole: see the table errors")
     return lines
 
 
@@ -363,19 +363,19 @@ def _show(output: Output, report: dict[str, Any]) -> None:
     grid = Grid("|".join(map(str.__add__, marks, names)))
     times = [name in report["times"] for name in report["columns"]]
     for row in rows:
-        cells = [_local(cell) if time else cell for cell, time in zip(row, times, strict=True)]
+        cells = [_local_time(cell) if time else cell for cell, time in zip(row, times, strict=True)]
         grid.add(*map(harmless, cells))
-    left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
+    notes = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
     unseen = ", ".join(grid.left_out(output.room))
-    left += [f"left out for want of width: {unseen}"] if unseen else []
+    notes += [f"left out for want of width: {unseen}"] if unseen else []
     lines = list(grid.lines(output.room, output.paint))
-    if left:
-        note = f"({'; '.join(left)}; see reports/{report['report']}.csv)"
+    if notes:
+        note = f"({'; '.join(notes)}; see reports/{report['report']}.csv)"
         lines += Words(note, "key").lines(output.room, output.paint)
     output.lines([*lines, ""])
 
 
-def _local(cell: str) -> str:
+def _local_time(cell: str) -> str:
     """A time of UTC in the time zone of the command's options."""
     return cell and str(zoned(datetime.fromisoformat(f"{cell}+00:00"))).removesuffix("+00:00")
 

@@ -65,10 +65,10 @@ def bodies(
         amqpsniff bodies trace.pcapng -o new/ --exchange orders --decode
     """
     reading = Reading(source, rows, bodies=True)
-    wanted = reading.row_filter(rows, "messages")
+    row_filter = reading.row_filter(rows, "messages")
     _refuse(output)
-    messages = _messages(reading, wanted)
-    first = list(islice(messages, 1))  # what is no capture leaves no directory behind
+    messages = _messages(reading, row_filter)
+    first = list(islice(messages, 1))  # a file that is no capture leaves no directory behind
     output.mkdir(parents=True, exist_ok=True)
     written = octets = 0
     with (output / f"manifest.{format_}").open("x", encoding="utf-8", newline="") as file:
@@ -92,11 +92,11 @@ def _refuse(directory: Path) -> None:
         raise UsageError(f"{directory} is not empty; give -o a new or an empty directory")
 
 
-def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
+def _messages(reading: Any, row_filter: Any) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import rows_of
 
-    for kept in reading.chosen(wanted, columns=COLUMNS, progress=True):
-        yield from rows_of(kept)
+    for batch in reading.chosen(row_filter, columns=COLUMNS, progress=True):
+        yield from rows_of(batch)
 
 
 def _manifest(file: IO[str], form: str) -> Any:

@@ -87,7 +87,7 @@ _PLAINER = {
     "is not a valid int range": "is not a whole number",
     "is not a valid float range": "is not a number",
 }
-"""What typer says of numbers -> the same in words of users."""
+"""Messages of typer about numbers -> the same in plain words."""
 
 HELP = ["-h", "--help"]
 CONTEXT = {"help_option_names": HELP}
@@ -101,7 +101,7 @@ def run(arguments: list[str]) -> int:
         arguments = [USUAL, *arguments]
     arguments = arguments or ["--help"]
     name = arguments[0]
-    # all of them to say which is meant by a name that is none
+    # all commands, to suggest one for an unknown name
     program = application(*([name] if name in COMMANDS or name[:1] == "-" else COMMANDS))
     command = typer.main.get_command(program)
     _leave_out_types(command)
@@ -139,7 +139,7 @@ class Program(TyperGroup):
     """The commands that are asked for, and the help of all."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write what the program is, and its commands."""
+        """Write the description of the program and its commands."""
         formatter.write("\n".join(painted(program_help(self.help or "", GROUPS))))
 
 
@@ -187,21 +187,21 @@ def _no_option(text: str, name: str) -> str:
 def _leave_out_types(program: Any) -> None:
     """Keep the help from saying `<str>` of captures and other arguments, as typer does."""
     for command in program.commands.values():
-        for one in command.params:
-            if one.param_type_name == "argument":
-                one.type = copy(one.type)
-                one.type.get_metavar = lambda param, ctx: ""
-                one.make_metavar = partial(_usage, one)
+        for param in command.params:
+            if param.param_type_name == "argument":
+                param.type = copy(param.type)
+                param.type.get_metavar = lambda param, ctx: ""
+                param.make_metavar = partial(_usage, param)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         print(f"amqpsniff {__version__}")
         raise typer.Exit
 
 
-def _show_man(wanted: bool) -> None:
-    if wanted:
+def _show_man(is_given: bool) -> None:
+    if is_given:
         from .manual import page
 
         print(page(typer.main.get_command(application(*COMMANDS))), end="")
@@ -245,13 +245,13 @@ def _one_line(error: Any, name: str) -> str:
     """Typer's message about a command line that begins with `name`, in plain words."""
     text = " ".join(error.format_message().split()).rstrip(".")
     if name == "sql" and "'CAPTURE...'" in text:
-        # where there is only one argument typer takes it for SELECT
+        # typer takes a single argument for SELECT
         text = "Missing argument 'SELECT', behind the captures"
-    for said, meant in _PLAINER.items():
-        text = text.replace(said, meant)
+    for message, plain in _PLAINER.items():
+        text = text.replace(message, plain)
     if text.startswith("No such option: "):
         text = _no_option(text, name)
     elif text.startswith("No such command "):
         text += ", and no such file"
-    where = f"amqpsniff {name}" if name in COMMANDS else "amqpsniff"
-    return f"{text}; see `{where} --help`"
+    command = f"amqpsniff {name}" if name in COMMANDS else "amqpsniff"
+    return f"{text}; see `{command} --help`"

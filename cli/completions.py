@@ -39,13 +39,15 @@ def words_of(module: str, name: str) -> Offer:
     return offer
 
 
-def listed(one: Offer) -> Offer:
+def listed(single: Offer) -> Offer:
     """Several words with commas between: what is offered for one is offered after each comma."""
 
     def offer(incomplete: str) -> list[tuple[str, str]]:
         before, comma, last = incomplete.rpartition(",")
-        given = before.split(",")
-        return [(f"{before}{comma}{word}", about) for word, about in one(last) if word not in given]
+        chosen = before.split(",")
+        return [
+            (f"{before}{comma}{word}", about) for word, about in single(last) if word not in chosen
+        ]
 
     return offer
 

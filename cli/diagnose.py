@@ -94,11 +94,11 @@ def diagnose(
     if evidence:
         reading.passes.check_read_again("--evidence")
     with reading.passing() as capture:
-        found = capture.diagnose(**vars(wanted), **rows.part())
+        diagnosis = capture.diagnose(**vars(wanted), **rows.part())
     if format_ == "text":
         output = Output()
         text = DiagnosisText(
-            found,
+            diagnosis,
             output.room,
             LineClock("relative", reading.started),
             narrow=output.narrow,
@@ -111,22 +111,22 @@ def diagnose(
         )
         output.show(*text.sections())
     elif format_ == "json":
-        write_json(capture.evidence(found) if evidence else found.plain(rows.limit))
+        write_json(capture.evidence(diagnosis) if evidence else diagnosis.plain(rows.limit))
     elif format_ == "ndjson":
         from amqpsniff.tables.batches import finding_batch
         from amqpsniff.tables.export import write
         from amqpsniff.tables.schema import FINDINGS
 
-        batch = finding_batch(found.found[: rows.limit])
+        batch = finding_batch(diagnosis.found[: rows.limit])
         write([batch] if len(batch) else [], FINDINGS, format_, standard_output())
     else:
         from amqpsniff.analysis.sarif import log
 
         successful = reading.exit_code == 0
-        shown = found.findings[: rows.limit]
+        shown = diagnosis.findings[: rows.limit]
         run = log(shown, reading.capture.names, version=__version__, successful=successful)
         write_text(json.dumps(run, indent=2) + "\n")
-    return judged(reading.exit_code, found.failures(fail_on, notes), quiet=source.quiet)
+    return judged(reading.exit_code, diagnosis.failures(fail_on, notes), quiet=source.quiet)
 
 
 WIDE = 100
@@ -175,7 +175,7 @@ class DiagnosisText:
         yield from self._verdict()
         if cases:
             yield Words("")
-            yield self._lines(one for root in cases for one in root.walk_deep())
+            yield self._lines(pair for root in cases for pair in root.walk_deep())
         if not self.brief:
             yield from self._details(cases, notes)
         if notes:
@@ -193,21 +193,21 @@ class DiagnosisText:
         yield Words("")
         yield _numbers(self.found)
 
-    def _lines(self, found: Iterable[tuple[Case, int]], *, notes: bool = False) -> Grid:
+    def _lines(self, pairs: Iterable[tuple[Case, int]], *, notes: bool = False) -> Grid:
         """Findings with their depth below a cause, one a line; a code alone is never cut."""
         sure: Column = ("sure", "case", lambda case: SURE[case.first["confidence"]])
         packet = ">=packet" if self.several else ">packet"
         return table(
-            [{"case": case, "depth": depth} for case, depth in found],
+            [{"case": case, "depth": depth} for case, depth in pairs],
             ("severity", "case", _severity),
             *(() if notes else (sure,)),
             (">times", "case", lambda case: count(case.count)),
             (packet, "case", lambda case: packet_text(case.first, self.several)),
             ("*client", "case", lambda case: self._clients.short(case.findings) or NONE),
-            ("what" if self.narrow else "*what", "", lambda row: self._what(**row)),
+            ("what" if self.narrow else "*what", "", lambda row: self._finding_text(**row)),
         )
 
-    def _what(self, case: Case, depth: int) -> Words:
+    def _finding_text(self, case: Case, depth: int) -> Words:
         """The code of a finding, and where there is room its title and the gist of its detail."""
         text = Words("  " * (depth - 1) + "└ " if depth else "", "key").add(case.code, "name")
         if self.narrow:
@@ -216,27 +216,27 @@ class DiagnosisText:
         if others := and_others(case.findings):
             detail += f" ({others})"
         text.add(f"  {KINDS[case.code].title}").add(f": {detail}" if detail else "")
-        details = len({gist(one.detail, 0) for one in case.findings}) if case.is_note else 1
+        details = len({gist(finding.detail, 0) for finding in case.findings}) if case.is_note else 1
         return text.add(f" (the first of {count(details)})" if details > 1 and not others else "")
 
     def _details(self, cases: list[Case], notes: list[Case]) -> Iterator[Grid | Words]:
         """The places of findings and what to do: of all, or of those that the verdict tells."""
-        shown = ([one for one in cases if leading(one)] or cases)[:MAX_LEADS]
+        shown = ([case for case in cases if leading(case)] or cases)[:MAX_LEADS]
         if self.verbose:
             shown = cases = cases + notes
         for case in shown:
             yield Words("")
             yield from self._case(case)
-        left = len(cases) - len(shown)
-        if left:
+        hidden = len(cases) - len(shown)
+        if hidden:
             yield Words("")
-            yield Words(f"details of {plural(left, 'more finding')}: -v", "key")
+            yield Words(f"details of {plural(hidden, 'more finding')}: -v", "key")
 
     def _case(self, case: Case, depth: int = 0) -> Iterator[Grid | Words]:
         """A case with its places and what to do, and its consequences indented under it."""
-        left = 2 * INDENT * depth
-        for part in self._parts(case, depth, max(self.width - left - INDENT, MIN_WIDTH)):
-            part.indent += left
+        indent = 2 * INDENT * depth
+        for part in self._parts(case, depth, max(self.width - indent - INDENT, MIN_WIDTH)):
+            part.indent += indent
             yield part
         for consequence in case.consequences:
             yield Words("")
@@ -246,18 +246,18 @@ class DiagnosisText:
         kind = KINDS[case.code]
         heading = Words("as a result: " if depth else "", "key").add(kind.severity, kind.severity)
         yield heading.add("  ").add(kind.title, "heading").add("  ").add(kind.code, "name")
-        wide = width >= WIDE and any(one.connection_id for one in case.findings)
+        wide = width >= WIDE and any(finding.connection_id for finding in case.findings)
         yield self._places_table(case) if wide else self._places_text(case)
-        more = len(case.findings) - self.places
-        if more > 0:
-            rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
+        omitted = len(case.findings) - self.places
+        if omitted > 0:
+            rest = f"and {plural(omitted, 'more place')}, {plural(case.count, 'time')} in all"
             yield Words(rest, "key", indent=INDENT)
-        told = (
+        rows = (
             ("likely cause", "" if depth else _elsewhere(case.first)),
             ("what to do", self._advice(kind, depth)),
             ("false alarms", "" if depth else kind.false_alarms),
         )
-        yield facts(told, indent=INDENT, most=PROSE)
+        yield facts(rows, indent=INDENT, max_width=PROSE)
 
     def _advice(self, kind: Kind, depth: int) -> str:
         """Advice; that on a consequence is given once."""
@@ -267,13 +267,13 @@ class DiagnosisText:
         return kind.advice
 
     def _places_text(self, case: Case) -> Words:
-        """The places as text: what a narrow terminal has no columns for."""
+        """The places as text, for a terminal that is too narrow for a table."""
         lines: list[tuple[str, str]] = []
         for row in case.places(self.places):
             packet = _packets(row, self.several)
             several = "s" if "–" in packet else ""
             parts = [f"packet{several} {packet}"] if packet != NONE else []
-            parts += [where] if (where := _where(row)) != NONE else []
+            parts += [where] if (where := _connection_text(row)) != NONE else []
             parts += [name] if (name := self._clients.name(row["connection_id"])) else []
             if row["channel"] is not None:
                 parts.append(f"channel {row['channel']}")
@@ -281,21 +281,25 @@ class DiagnosisText:
                 parts.append(plural(row["count"], "time"))
             lines += [(", ".join(parts), "key"), (harmless(row["detail"] or ""), "")]
         text = Words(indent=INDENT)
-        for at, (line, style) in enumerate(one for one in lines if one[0]):
+        for at, (line, style) in enumerate(pair for pair in lines if pair[0]):
             text.add("\n" if at else "").add(line, style)
         return text
 
     def _places_table(self, case: Case) -> Grid:
         rows = case.places(self.places)
-        named = any(self._clients.name(row["connection_id"]) for row in rows)
-        name = ("*name", "connection_id", lambda one: self._clients.name(one) or NONE)
+        has_names = any(self._clients.name(row["connection_id"]) for row in rows)
+        name = (
+            "*name",
+            "connection_id",
+            lambda connection_id: self._clients.name(connection_id) or NONE,
+        )
         return table(
             rows,
             (">packets", "", lambda row: _packets(row, self.several)),
             ("?>seconds", "ts_ns", self.clock.show),
             (">times", "count", count),
-            *([name] if named else []),
-            ("*client → server", "", _where),
+            *([name] if has_names else []),
+            ("*client → server", "", _connection_text),
             (">channel", "channel", or_none(str)),
             ("~detail", "detail", lambda detail: harmless(detail or "")),
             indent=INDENT,
@@ -313,7 +317,7 @@ def _packets(row: Row, several: bool) -> str:
     return packet_text(row, several) + (f"–{last}" if last not in (None, first) else "")
 
 
-def _where(row: Row) -> str:
+def _connection_text(row: Row) -> str:
     """The connection, or the capture for a finding without a connection."""
     if row["connection_id"] is None:
         return harmless(row["capture"] or NONE)
@@ -338,12 +342,12 @@ def _numbers(found: Diagnosis) -> Words:
     if notes:
         parts.append((plural(notes, "note"), ""))
     shown, all_of = len(found.found), found.finding_count
-    chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
-    if chosen and len(main) + notes < shown:  # several connections may have the same one
-        chosen += f", in {plural(len(main) + notes, 'case')}"
-    text = Words(chosen or ("" if parts else "no findings"))
+    share = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
+    if share and len(main) + notes < shown:  # several connections may have the same one
+        share += f", in {plural(len(main) + notes, 'case')}"
+    text = Words(share or ("" if parts else "no findings"))
     for at, (part, severity) in enumerate(parts):
-        text.add(", " if at else ": " if chosen else "").add(part, severity)
+        text.add(", " if at else ": " if share else "").add(part, severity)
     text.add(
         f" in {plural(found.packets, 'packet')}, {plural(found.connections, 'AMQP connection')}"
     )

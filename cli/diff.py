@@ -198,7 +198,7 @@ def _rates(rows: list[Row]) -> Grid:
 
 def _latencies(rows: list[Row]) -> Grid:
     def both(key: str, write: Callable[[Any], str], none: str = NONE) -> Callable[[Row], str]:
-        return lambda row: " → ".join(write(one[key]) if one else none for one in _sides(row))
+        return lambda row: " → ".join(write(side[key]) if side else none for side in _sides(row))
 
     return table(
         rows,
@@ -223,15 +223,15 @@ def _findings(rows: list[Row]) -> Iterator[Words]:
     """A line or two for each: what it is, then whose and about what."""
     for row in rows:
         side = row["after"] or row["before"]
-        times = " → ".join(count(one["count"]) if one else "0" for one in _sides(row))
+        times = " → ".join(count(figures["count"]) if figures else "0" for figures in _sides(row))
         word = row["change"] if row["change"] != "changed" else row["notable"]
         line = Words(f"{word:<5}", _STYLES.get(word, ""))
         line.add(f" {row['severity']:<7}", row["severity"]).add(f" {row['title']}  ")
         yield line.add(row["code"], "name")
-        whose = [harmless(row["client"])] if row["client"] else []
+        parts = [harmless(row["client"])] if row["client"] else []
         if side["detail"] and side["places"] > 1:
-            whose.append(f"the first of {count(side['places'])}")
-        text = ", ".join(whose)
+            parts.append(f"the first of {count(side['places'])}")
+        text = ", ".join(parts)
         if side["detail"]:
             text += ": " * bool(text) + harmless(side["detail"])
         yield Words(f"{times}" + (f"  {text}" if text else ""), indent=INDENT)
@@ -246,7 +246,7 @@ def _topology(rows: list[Row]) -> Grid:
         *several_vhosts(row["vhost"] for row in rows),
         *(_NAMES.get(name, (f"*{name.replace('_', ' ')}", name, named)) for name in names),
         *(_PER_SECOND if counted else ()),
-        ("~how", "", _how),
+        ("~how", "", _changed_facts),
     )
 
 
@@ -259,13 +259,13 @@ _NAMES: dict[str, Column] = {
 }
 """Columns of names whose heading or text is not the usual one."""
 _PER_SECOND: tuple[Column, ...] = (
-    ("?>before/s", "per_second", lambda both: rate(both[0])),
-    ("?>after/s", "per_second", lambda both: rate(both[1])),
+    ("?>before/s", "per_second", lambda counts: rate(counts[0])),
+    ("?>after/s", "per_second", lambda counts: rate(counts[1])),
 )
 
 
-def _how(row: Row) -> str:
-    """Changed facts; of a new or gone row all of them."""
+def _changed_facts(row: Row) -> str:
+    """Changed facts; all facts of a row that is new or gone."""
     parts = []
     for name, (old, new) in row["fields"].items():
         label = name.replace("_", " ")
@@ -325,10 +325,10 @@ def _closes(rows: list[Row]) -> Grid:
 def _verdict(report: Row) -> Words:
     """One line: how much changed."""
     changed = Counter(row["change"] for row in report["findings"])
-    told = [f"{count(changed[word])} {word}" for word in _CHANGES if changed[word]]
+    changes = [f"{count(changed[word])} {word}" for word in _CHANGES if changed[word]]
     number = report["notable_count"]
     notable = plural(number, "notable difference") if number else "no notable difference"
-    return Words(f"{notable}; findings: {', '.join(told) or 'none'}")
+    return Words(f"{notable}; findings: {', '.join(changes) or 'none'}")
 
 
 _CHANGES = ("new", "changed", "gone", "same")

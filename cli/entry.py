@@ -101,7 +101,7 @@ def _open_streams() -> None:
 
 
 def _buffered(stream: TextIO, *, by_line: bool) -> TextIO:
-    """The same stream, with a buffer where it has none."""
+    """The stream with a buffer."""
     octets = getattr(stream, "buffer", None)
     if not isinstance(octets, io.RawIOBase):
         return stream
@@ -129,13 +129,13 @@ def _failed(error: Exception) -> int:
         raise error
     else:
         code = FAILED
-        what = f"{type(error).__name__}: {error}"
+        description = f"{type(error).__name__}: {error}"
         advice = f"set {TRACEBACK}=1 to see where"
-        if "__pyx_capi__" in what:  # a compiled module cimports one that is not compiled
+        if "__pyx_capi__" in description:  # a compiled module cimports one that is not compiled
             advice = (
                 "amqpsniff was compiled only in part: install it again, with CC=false not at all"
             )
-        error = RuntimeError(f"internal error, {what}; {advice}")
+        error = RuntimeError(f"internal error, {description}; {advice}")
     complain(str(error))
     return code
 
@@ -143,15 +143,15 @@ def _failed(error: Exception) -> int:
 def _reason(error: OSError) -> str:
     from pathlib import Path
 
-    what = error.strerror or str(error)
+    reason = error.strerror or str(error)
     if error.filename:
         folder = Path(os.fsdecode(error.filename)).parent
         if error.errno == errno.ENOENT and not folder.exists():
-            what = f"there is no folder {folder}; make it first"
-        return f"{error.filename}: {what}"
+            reason = f"there is no folder {folder}; make it first"
+        return f"{error.filename}: {reason}"
     if error.errno == errno.ENOENT:  # what has no name and is missing is a folder, for `tempfile`
-        return f"{what}; set TMPDIR to a folder that can be written to"
-    return f"cannot write the output: {what}"
+        return f"{reason}; set TMPDIR to a folder that can be written to"
+    return f"cannot write the output: {reason}"
 
 
 def complain(text: str) -> None:

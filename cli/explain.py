@@ -36,14 +36,14 @@ def explain(
         amqpsniff explain handshake
         amqpsniff explain --format json | jq '.[].code'
     """
-    kinds, single = _wanted(code.strip().lower())
+    kinds, single = _kinds(code.strip().lower())
     shown = page(described(kinds[0])) if single else [listing(kinds)]
     write_answer([described(kind) for kind in kinds], format_, shown)
     return 0
 
 
-def _wanted(word: str) -> tuple[list[Kind], bool]:
-    """The rows a person means, and whether it is one row that was asked for by its code."""
+def _kinds(word: str) -> tuple[list[Kind], bool]:
+    """The rows for a word, and whether the word is the code of a single row."""
     if not word:
         return list(KINDS.values()), False
     if word in SUBJECTS:
@@ -56,14 +56,14 @@ def listing(kinds: Sequence[Any]) -> Grid:
     """Codes with their severities and titles, one a line, by subject."""
     grid = Grid("code|severity|~what it says")
     for at, (subject, rows) in enumerate(SUBJECTS.items()):
-        wanted = [kind for kind in rows if kind in kinds]
-        if not wanted:
+        listed = [kind for kind in rows if kind in kinds]
+        if not listed:
             continue
         if len(kinds) > len(rows):
             if at:
                 grid.add("", "", "")
             grid.add(Words(subject, "heading"), "", "")
-        for kind in wanted:
+        for kind in listed:
             severity = Words(kind.severity, kind.severity)
             grid.add(Words(kind.code, "name"), severity, kind.title)
     return grid
@@ -73,7 +73,7 @@ def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
     """One code with all texts of the catalogue."""
     heading = Words(kind["code"], "heading").add("  ").add(kind["severity"], kind["severity"])
     yield heading.add(f"  {kind['title']}")
-    told = (
+    rows = (
         ("shown by", kind["evidence"]),
         ("what to do", kind["advice"]),
         ("false alarms", kind["false_alarms"] or "None are known."),
@@ -83,4 +83,4 @@ def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
         ("brought about by", ", ".join(kind["causes"])),
         ("brings about", ", ".join(kind["leads_to"])),
     )
-    yield facts(told, indent=INDENT, most=PROSE)
+    yield facts(rows, indent=INDENT, max_width=PROSE)

@@ -96,10 +96,10 @@ def _export_spans(source: Input, rows: Rows, output: Path | None) -> int:
     return reading.exit_code
 
 
-def format_of(wanted: str | None, output: Path | None) -> str:
+def format_of(given: str | None, output: Path | None) -> str:
     """The format that is wanted, or that a file's name means; raises UsageError for any other."""
-    if wanted is not None:
-        return wanted
+    if given is not None:
+        return given
     if output is None or is_special(output):
         return "ndjson"
     for form, endings in ENDINGS.items():
@@ -142,13 +142,13 @@ def write_rows(
 
     schema = _schema(schema_of(table, everything=columns is not None), table, columns)
     reading = Reading(source, rows, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of)
-    wanted = reading.row_filter(rows, table)
+    row_filter = reading.row_filter(rows, table)
 
-    batches = reading.chosen(wanted, columns=columns, progress=progress)
+    batches = reading.chosen(row_filter, columns=columns, progress=progress)
     batches = map(methodcaller("select", schema.names), batches)
     write(batches, schema, form, file or standard_output(), IN_EVERY_ROW.get(table, ()))
-    if wanted.selection.chooses():  # of findings, say, there may well be none
-        reading.miss(wanted)
+    if row_filter.selection.chooses():  # of findings, say, there may well be none
+        reading.miss(row_filter)
     return reading.exit_code
 
 

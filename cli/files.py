@@ -1,4 +1,4 @@
-"""Output of commands: standard output, or a file that is there once all of it is written."""
+"""Output of commands: standard output, or a file that appears once it is complete."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refuse_captures(output: Path, captures: list[str]) -> None:
 
 
 def is_special(path: Path) -> bool:
-    """True if a path is there and is no file that could be replaced: a device, a pipe."""
+    """True if a path exists and cannot be replaced: a device, a pipe."""
     return path.exists() and not path.is_file()
 
 

@@ -85,7 +85,7 @@ def follow(
     entries = iter(found.entries)
     output.lines(line for entry in islice(entries, rows.limit) for line in telling.tell(entry))
     if next(entries, None) is None:
-        output.lines(telling.end(whole=rows.to is None))
+        output.lines(telling.end(complete=rows.to is None))
     return reading.exit_code
 
 
@@ -94,14 +94,14 @@ ENDS = {
     "rst": "TCP was reset",
     None: "the connection was open when the capture ended",
 }
-"""What the last line says when no side closed the connection."""
+"""The last line if no side closed the connection."""
 
 SAID = (
     ("vhost", "vhost"), ("user", "user"), ("connection_name", "name"),
     ("client_product", "client"), ("client_version", ""),
     ("server_product", "server"), ("server_version", ""),
 )  # fmt: skip
-"""Columns of the connection that the heading shows, and what they are called there."""
+"""Columns of the connection in the heading, and their labels there."""
 
 
 class Telling:
@@ -121,15 +121,15 @@ class Telling:
         """The two ends of the conversation."""
         row, paint = self._row, self._output.paint
         yield f"{paint('connection', row['connection_id'])} {ends(row['client'], row['server'])}"
-        said = " ".join(
+        details = " ".join(
             f"{name}={word(row[column])}" if name else word(row[column])
             for column, name in SAID
             if row[column] is not None
         )
         if row["midstream"]:
-            said = f"it began before the capture {said}".rstrip()
-        if said:
-            yield self._cut(said)
+            details = f"it began before the capture {details}".rstrip()
+        if details:
+            yield self._cut(details)
 
     def tell(self, entry: Entry) -> Iterator[str]:
         """The lines of an entry, after the findings that come before it."""
@@ -144,13 +144,13 @@ class Telling:
         if entry.message and entry.message.get("body"):
             yield from preview(entry.message, self._body_limit, self._output)
 
-    def end(self, *, whole: bool) -> Iterator[str]:
-        """Lines after the last entry; `whole` if none was left out after it."""
+    def end(self, *, complete: bool) -> Iterator[str]:
+        """Lines after the last entry; `complete` if none was left out after it."""
         while self._findings:
             yield from self._finding(self._findings.popleft())
-        if whole and self._row["closed_by"] in ENDS:
+        if complete and self._row["closed_by"] in ENDS:
             yield self._cut(ENDS[self._row["closed_by"]])
-        if whole and self._row["owed"] is not None:
+        if complete and self._row["owed"] is not None:
             yield self._cut(self._row["owed"])
 
     def _before(self, entry: Entry) -> Iterator[str]:
@@ -158,9 +158,9 @@ class Telling:
         while self._findings and _place(self._findings[0]) < _moment(entry):
             yield from self._finding(self._findings.popleft())
         silence = None
-        while self._silences and _when(self._silences[0]) <= _moment(entry):
+        while self._silences and _silence_order(self._silences[0]) <= _moment(entry):
             silence = self._silences.popleft()
-        if silence is not None and _when(silence) == _moment(entry):
+        if silence is not None and _silence_order(silence) == _moment(entry):
             text = f"… {duration(silence.lasted_ns)} without traffic: {silence.owed}"
             yield from self._lines.aside(entry, "key", text)
 
@@ -182,7 +182,7 @@ def _place(finding: dict[str, Any]) -> tuple[int, int]:
     return finding["ts_ns"] or 0, finding["packet_number"] or 0
 
 
-def _when(silence: Silence) -> tuple[int, int]:
+def _silence_order(silence: Silence) -> tuple[int, int]:
     return silence.ts_ns, silence.packet_number
 
 

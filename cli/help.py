@@ -30,9 +30,9 @@ MAX_LINES = 38
 ALL = "--help-all"
 
 
-def _help_all(context: Any, option: Any, wanted: bool) -> None:
+def _help_all(context: Any, option: Any, is_given: bool) -> None:
     """Write everything, paged where that is longer than the screen."""
-    if wanted:
+    if is_given:
         from .output import Output, shown
 
         with shown():
@@ -46,11 +46,11 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Its own, and the two of the help."""
         *own, short = super().get_params(ctx)
-        whole = TyperOption(
+        help_all = TyperOption(
             param_decls=[ALL], is_flag=True, is_eager=True, expose_value=False, callback=_help_all,
             help="Show all that is to be said of every option.", type=bool, default=False,
         )  # fmt: skip
-        return [*own, short, whole]
+        return [*own, short, help_all]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the short help."""
@@ -90,15 +90,17 @@ def program_help(text: str, groups: Mapping[str, Mapping[str, str]]) -> Iterator
 def command_help(context: Any, *, full: bool) -> Iterator[str]:
     """The lines of the help of a command."""
     command = context.command
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    shown = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    shown = " ".join(
+        argument.metavar if argument.required else f"[{argument.metavar}]" for argument in arguments
+    )
     yield f"Usage: amqpsniff {command.name} [OPTIONS] {shown}".rstrip()
     yield ""
     text, _, examples = command.help.partition("Examples:")
     lines = list(_paragraphs(text.rstrip() if full else text.split("\n\n", maxsplit=1)[0]))
     if full:
-        for one in arguments:
-            lines += ["", *_item(one.metavar, one.help, full=True)]
+        for argument in arguments:
+            lines += ["", *_item(argument.metavar, argument.help, full=True)]
     panels: dict[str | None, list[Any]] = {name: [] for name in FIRST}
     for option in command.params:
         if option.param_type_name == "option":
@@ -106,16 +108,16 @@ def command_help(context: Any, *, full: bool) -> Iterator[str]:
     for panel, options in panels.items():
         if options and (full or panel not in RARE):
             lines += ["", panel or "Options"]
-            width = min(max(len(_written(one)) for one in options), NAMES_WIDTH)
-            for one in options:
-                lines += _item(_written(one), _about(one), full=full, width=width)
-    rare = [_written(one).split()[-1 if one.is_flag else -2]
-            for name in RARE for one in panels.get(name, ())]  # fmt: skip
+            width = min(max(len(_written(option)) for option in options), NAMES_WIDTH)
+            for option in options:
+                lines += _item(_written(option), _about(option), full=full, width=width)
+    rare = [_written(option).split()[-1 if option.is_flag else -2]
+            for name in RARE for option in panels.get(name, ())]  # fmt: skip
     if rare and not full:
         lines += ["", *_folded(f"More, by {ALL}: {', '.join(rare)}")]
-    given = [f"  {line.strip()}" for line in examples.strip().splitlines()]
-    if given and (full or len(lines) + len(given) + 2 <= MAX_LINES):
-        lines += ["", "Examples", *given]
+    example_lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    if example_lines and (full or len(lines) + len(example_lines) + 2 <= MAX_LINES):
+        lines += ["", "Examples", *example_lines]
     yield from lines
 
 
@@ -138,7 +140,7 @@ def _item(name: str, about: str, *, full: bool, width: int = NAMES_WIDTH) -> Ite
 
     if not full:
         first, *rest = re.split(r"(?<=[^. ]\.) (?=[A-Z0-9`$])", about)
-        default = next((one for one in rest if one.startswith("Default: ")), "")
+        default = next((sentence for sentence in rest if sentence.startswith("Default: ")), "")
         room = _columns() - width - 4
         text = first if first.endswith("...") else first.rstrip(".")
         text = text if len(text) <= room else text.partition("; ")[0]

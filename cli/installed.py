@@ -30,10 +30,10 @@ def warn_once_if_slow() -> None:
 
     from platformdirs import user_cache_path
 
-    said = user_cache_path("amqpsniff") / "said-that-it-is-slow"
-    if not said.is_absolute() or said.exists():
+    marker = user_cache_path("amqpsniff") / "said-that-it-is-slow"
+    if not marker.is_absolute() or marker.exists():
         return
     with suppress(OSError):
-        said.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        said.touch()
+        marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        marker.touch()
         print(f"amqpsniff: the hot modules are not compiled{SLOW}", file=sys.stderr)

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _USUAL = (signal.default_int_handler, signal.SIG_DFL)
-"""What Python does of itself; what is anything else, as nohup has it, stays so."""
+"""Handlers that Python sets itself; any other, such as that of nohup, stays."""
 
 AGAIN_SECONDS = 0.05
-"""How long after it was dropped a signal comes again: where something can be raised, mostly."""
+"""Time after which a dropped signal is sent again: where something can be raised, mostly."""
 
-_heard: list[int] = []
+_signals: list[int] = []
 
 
 @contextlib.contextmanager
 def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
-    """Signals are handled so meanwhile, by number."""
+    """A context in which signals have these handlers, by number."""
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
@@ -53,16 +53,16 @@ def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
 @contextlib.contextmanager
 def remembered() -> Iterator[None]:
     """Signals that end a run raise KeyboardInterrupt, and `check` raises it again."""
-    _heard.clear()
-    # no other thread is told of signals
+    _signals.clear()
+    # only the main thread gets signals
     main = threading.current_thread() is threading.main_thread()
     ours = [number for number in ENDING if main and signal.getsignal(number) in _USUAL]
-    with handled(dict.fromkeys(ours, _hear)):
-        told, sys.unraisablehook = sys.unraisablehook, _dropped
+    with handled(dict.fromkeys(ours, _record)):
+        hook, sys.unraisablehook = sys.unraisablehook, _dropped
         try:
             yield
         finally:
-            sys.unraisablehook = told
+            sys.unraisablehook = hook
 
 
 @contextlib.contextmanager
@@ -75,7 +75,7 @@ def stopping(steps: Steps) -> Iterator[None]:
             raise KeyboardInterrupt
         steps.stop()
 
-    # what is ignored, as nohup has it, stays so
+    # a signal that is ignored, as under nohup, stays ignored
     ending = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
     with handled(dict.fromkeys(ending, stop)):
         yield
@@ -83,7 +83,7 @@ def stopping(steps: Steps) -> Iterator[None]:
 
 def heard() -> bool:
     """True if there was a signal."""
-    return bool(_heard)
+    return bool(_signals)
 
 
 def check() -> None:
@@ -97,28 +97,28 @@ def end() -> int:
 
     That is for Ctrl-C, and where such a signal ends nothing.
     """
-    number = _heard[0] if _heard else signal.SIGINT
+    number = _signals[0] if _signals else signal.SIGINT
     if number != signal.SIGINT:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     return 128 + number
 
 
-def _dropped(what: sys.UnraisableHookArgs) -> None:
-    """Python tells of an exception that cannot be raised; of a signal's nothing is said."""
-    if not heard() or what.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(what)
+def _dropped(error: sys.UnraisableHookArgs) -> None:
+    """Handle an exception that cannot be raised; that of a signal is sent again, silently."""
+    if not heard() or error.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(error)
         return
-    again = threading.Timer(AGAIN_SECONDS, _send, _heard[-1:])
-    again.daemon = True
-    again.start()
+    timer = threading.Timer(AGAIN_SECONDS, _send, _signals[-1:])
+    timer.daemon = True
+    timer.start()
 
 
 def _send(number: int) -> None:
-    if signal.getsignal(number) is _hear:  # else the run is over
+    if signal.getsignal(number) is _record:  # else the run is over
         os.kill(os.getpid(), number)
 
 
-def _hear(number: int, _: object) -> NoReturn:
-    _heard.append(number)
+def _record(number: int, _: object) -> NoReturn:
+    _signals.append(number)
     raise KeyboardInterrupt

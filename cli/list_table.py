@@ -111,11 +111,11 @@ def links() -> None:
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     reading, output = Reading(source, rows), Output()
-    wanted = reading.row_filter(rows, table)
+    row_filter = reading.row_filter(rows, table)
     several = reading.several
-    some = False
-    for columns in _pieces(reading, wanted, table, verbose):
-        some = True
+    has_rows = False
+    for columns in _pieces(reading, row_filter, table, verbose):
+        has_rows = True
         if verbose:
             output.lines(blocks(table, columns, output.paint))
         else:
@@ -130,21 +130,21 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             passes.totals,
             output,
             rows.limit,
-            below=some,
+            below=has_rows,
             verbose=verbose,
         )
-    reading.miss(wanted)
+    reading.miss(row_filter)
     return reading.exit_code
 
 
-def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Columns]:
+def _pieces(reading: Any, row_filter: Any, table: str, verbose: bool) -> Iterator[Columns]:
     """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
     needed = None if verbose else columns_of(table)  # there may be very many rows
     held: Columns = {}
     rows = 0
-    for chosen in reading.chosen(wanted, columns=needed, progress=True, shown=True):
+    for chosen in reading.chosen(row_filter, columns=needed, progress=True, shown=True):
         at = 0
         while at < chosen.num_rows:
             part = chosen.slice(at, MAX_LAID_OUT - rows)
@@ -191,16 +191,20 @@ def grid(
     headings = "|".join(heading for heading, *_ in _TABLES[table])
     styles = {"id": "connection", "client": "connection"}
     laid_out = Grid(("*capture|" if several else "") + "id|=client|" + headings, styles=styles)
-    clients = _each(named, columns["client"])
+    clients = _map_rows(named, columns["client"])
     if narrow:  # a port alone names no client among several hosts
-        hosts = {(one or "").rpartition(":")[0] for one in columns["client"]}
+        hosts = {(client or "").rpartition(":")[0] for client in columns["client"]}
         if len(hosts) == 1:
-            clients = [f":{one.rpartition(':')[2]}" for one in clients]
-    whose = [_each(short_id, columns["connection_id"]), clients]
+            clients = [f":{client.rpartition(':')[2]}" for client in clients]
+    first_columns = [_map_rows(short_id, columns["connection_id"]), clients]
     if several:
-        whose.insert(0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"]))
-    shown = [_each(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]]
-    laid_out.extend([*whose, *shown])
+        first_columns.insert(
+            0, _map_rows(lambda path: harmless(PurePath(path or "").name), columns["capture"])
+        )
+    shown = [
+        _map_rows(write, *map(columns.__getitem__, names)) for _, write, *names in _TABLES[table]
+    ]
+    laid_out.extend([*first_columns, *shown])
     return laid_out
 
 
@@ -210,20 +214,20 @@ def columns_of(table: str) -> list[str]:
     return list(dict.fromkeys(("capture", "connection_id", "client", BEGINS[table], *shown)))
 
 
-def _each(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+def _map_rows(write: Callable[..., Any], *columns: list[Any]) -> list[Any]:
     """`write` of each row of some columns, called once for rows that are alike."""
     if len(columns) == 1:
         (column,) = columns
         plain = write is named and None not in column and "" not in column
         if plain and "".join(column).isprintable():
             return column
-        made = {value: write(value) for value in set(column)}
+        texts = {value: write(value) for value in set(column)}
     else:
-        made = {row: write(*row) for row in set(zip(*columns, strict=True))}
-    if len(made) == 1:
-        return [*made.values()] * len(columns[0])
+        texts = {row: write(*row) for row in set(zip(*columns, strict=True))}
+    if len(texts) == 1:
+        return [*texts.values()] * len(columns[0])
     rows = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
-    return list(map(made.__getitem__, rows))
+    return list(map(texts.__getitem__, rows))
 
 
 def _name(name: str | None, product: str | None, version: str | None) -> str:
@@ -255,14 +259,14 @@ def _opening(number: int, nth: int) -> str:
     return str(number) + (f" #{nth}" if nth > 1 else "")
 
 
-def _most_and_last(most: int | None, end: int | None) -> str | Words:
-    if most is None:
+def _max_and_last(maximum: int | None, end: int | None) -> str | Words:
+    if maximum is None:
         return UNKNOWN
-    text = f"{count(most)}/{count(end)}"
+    text = f"{count(maximum)}/{count(end)}"
     return Words(text, "warning") if end else text
 
 
-def _why(code: int | None, method: str | None, text: str | None) -> str:
+def _close_reason(code: int | None, method: str | None, text: str | None) -> str:
     if not is_error(code, text):
         return ""
     return harmless(text or "") + (f" on {method}" if method else "")
@@ -282,8 +286,8 @@ def _detached(
     return Words(f"{verb} by {by}", "error" if condition else "")
 
 
-def _condition(*said: str | None) -> str:
-    return harmless(": ".join(filter(None, said)))
+def _condition(*parts: str | None) -> str:
+    return harmless(": ".join(filter(None, parts)))
 
 
 def _address(role: str, target: str | None, source: str | None) -> str:
@@ -291,11 +295,11 @@ def _address(role: str, target: str | None, source: str | None) -> str:
 
 
 _STARTED = "capture_start_ns"
-"""A column that is put beside those of the table: when the capture began."""
+"""An additional column: the time at which the capture began."""
 
 _LASTED = (">???lasted", _lasted, "start_ns", "end_ns")
 _CLOSED = ("closed", ended, "closed_by", "close_code", "close_text")
-_WHY = ("~~why", _why, "close_code", "close_method", "close_text")
+_WHY = ("~~why", _close_reason, "close_code", "close_method", "close_text")
 
 _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
     "connections": (
@@ -325,10 +329,10 @@ _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
         (">?published", count, "published"),
         (">?????confirmed", count, "confirmed"),
         (">?????returned", count, "returned"),
-        (">unconf", _most_and_last, "unconfirmed_max", "unconfirmed_end"),
+        (">unconf", _max_and_last, "unconfirmed_max", "unconfirmed_end"),
         (">?delivered", count, "delivered"),
         (">?????acked", count, "acknowledged"),
-        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">unsettled", _max_and_last, "unsettled_max", "unsettled_end"),
         (">??????consumers", count, "consumers"),
         _CLOSED,
         _WHY,
@@ -345,7 +349,7 @@ _TABLES: dict[str, tuple[tuple[Any, ...], ...]] = {
         (">???rejected", count, "rejected"),
         (">???released", count, "released"),
         (">???modified", count, "modified"),
-        (">unsettled", _most_and_last, "unsettled_max", "unsettled_end"),
+        (">unsettled", _max_and_last, "unsettled_max", "unsettled_end"),
         (">??credit", count, "credit_end"),
         (">????starved", lambda ns: _time(ns or 0), "starved_ns"),
         ("closed", _detached, "closed_by", "refused", "suspended", "close_condition"),
@@ -363,7 +367,7 @@ BEGINS = {
 
 
 def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:
-    """All that is known of each row, one field a line."""
+    """Each row in full, one field a line."""
     for values in zip(*columns.values(), strict=True):
         row = dict(zip(columns, values, strict=True))
         place = ends(row["client"], row["server"])

@@ -41,13 +41,13 @@ SETTLE = "10s"
 BUFFER = "64MiB"
 FILE_BYTES = 10_000, None, "from 10kB; a number without a unit is bytes"
 BUFFER_BYTES = 4 << 20, 4 << 30, "from 4MiB to 4GiB"
-"""Bounds of a file of a rotation and of the ring, and how they are said."""
+"""Bounds of a file of a rotation and of the ring, and the words for them."""
 
 TOP = 10
 """Rows of a section of the summary."""
 
 DUMB = ("dumb", "unknown")
-"""Values of TERM of terminals whose cursor does not move."""
+"""Values of TERM for terminals that cannot move the cursor."""
 
 
 @group("""
@@ -197,17 +197,17 @@ _SIZE = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?\s*([kMGT]?)(i?)B?", re.IGNORECAS
 _PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
-def size(text: str, option: str, least: int, most: int | None, bounds: str) -> int:
+def size(text: str, option: str, lowest: int, highest: int | None, bounds: str) -> int:
     """Bytes: `500000`, `100MB`, `1.5G`, `64MiB`; raises UsageError for others and out of bounds."""
     match = _SIZE.fullmatch(text.strip())
     octets = 0
     if match:
-        whole, digits, prefix, binary = match.groups()
+        integer, digits, prefix, binary = match.groups()
         base = 1024 if binary else 1000
-        octets = round(float(f"{whole}.{digits or 0}") * float(base ** _PREFIXES[prefix.lower()]))
+        octets = round(float(f"{integer}.{digits or 0}") * float(base ** _PREFIXES[prefix.lower()]))
     if octets <= 0:
         raise UsageError(f"--{option} {text!r} is not a size; write 500kB, 100MB or 2GB")
-    if octets < least or (most is not None and octets > most):
+    if octets < lowest or (highest is not None and octets > highest):
         raise UsageError(f"--{option} {text}: {bounds}")
     return octets
 
@@ -237,7 +237,7 @@ class Live:
     by: str | None = None
 
     def __post_init__(self) -> None:
-        self._told_trouble = False
+        self._reported_trouble = False
         duration = self.sources.duration
         self._seconds = None if duration is None else span(duration, "duration")
         _check(self.sources, self.recording)
@@ -251,11 +251,13 @@ class Live:
         from amqpsniff.tables.export import write
         from amqpsniff.tables.schema import schema_of
 
-        wanted = RowFilter(self.rows.selection(), table, self._started)
-        schema, columns = schema_of(table), {table: wanted.needed()}
+        row_filter = RowFilter(self.rows.selection(), table, self._started)
+        schema, columns = schema_of(table), {table: row_filter.needed()}
         with self._running((table,), columns=columns, read=sys.stdout) as steps:
             sink = standard_output()
-            batches = map(methodcaller("select", schema.names), self._batches(steps, wanted, sink))
+            batches = map(
+                methodcaller("select", schema.names), self._batches(steps, row_filter, sink)
+            )
             write(batches, schema, form, sink)
         with suppress(OSError):  # without a reader the rows are there all the same
             self._summarise(sys.stderr)
@@ -266,14 +268,14 @@ class Live:
         from amqpsniff.otlp.collector import Sender
         from amqpsniff.otlp.spans import COLUMNS, traces
 
-        wanted = RowFilter(self.rows.selection(), "messages", self._started)
-        columns = {"messages": wanted.needed(COLUMNS)}
+        row_filter = RowFilter(self.rows.selection(), "messages", self._started)
+        columns = {"messages": row_filter.needed(COLUMNS)}
         with (
             closing(Sender(url)) as sender,
             self._running(("messages",), columns=columns) as steps,
         ):
-            for one in traces(self._batches(steps, wanted), {}, __version__):
-                sender.send(one)
+            for trace in traces(self._batches(steps, row_filter), {}, __version__):
+                sender.send(trace)
         if not self.decoding.quiet:
             complain(f"{sender.sent} spans sent to {sender.url}")
         if sender.lost:
@@ -290,14 +292,14 @@ class Live:
 
         selection = self.rows.selection()
         # `where` is about the lines of views, each with columns of its own
-        wanted = RowFilter(replace(selection, where=None), "messages", self._started)
-        columns = {"messages": wanted.needed(COLUMNS)}
+        row_filter = RowFilter(replace(selection, where=None), "messages", self._started)
+        columns = {"messages": row_filter.needed(COLUMNS)}
         tables = ("messages",) if self.by else ()
         with (
             self._running(tables, judge=True, columns=columns) as steps,
             Dashboard(self.watch, selection, self.by) as dashboard,
         ):
-            self._watch_on(steps, dashboard, wanted)
+            self._watch_on(steps, dashboard, row_filter)
         self._summarise(sys.stdout)
         return self._exit_code()
 
@@ -341,12 +343,12 @@ class Live:
             name_clients=judge,
         )
         with ExitStack() as held:
-            held.callback(self._tell_notes)
+            held.callback(self._report_notes)
             held.callback(self.watch.close)
             if self.metrics is not None:
                 server = Server(self.metrics, self.watch)
                 held.callback(server.close)
-            self.watch.writer = self._writer(source)  # what is there is written over: now or never
+            self.watch.writer = self._writer(source)  # overwrites a file: after all checks
             out = None if read is None or read.isatty() else read.fileno()
             steps = Steps(self.watch, self._seconds, out=out)
             with stopping(steps):
@@ -355,14 +357,14 @@ class Live:
                     complain(f"{verb} {self.watch.source.capture}; Ctrl-C ends it")
                 yield steps
 
-    def _watch_on(self, steps: Steps, dashboard: Dashboard, wanted: RowFilter) -> None:
+    def _watch_on(self, steps: Steps, dashboard: Dashboard, row_filter: RowFilter) -> None:
         """Step the run and its dashboard until one of them is over."""
         steps.keys = dashboard.keyboard.descriptor
         for _ in steps:
             for note in self._notes():
                 dashboard.pictures.note(note)
             for _, batch in self.watch.rows():
-                dashboard.pictures.operations.add(wanted.of(batch))
+                dashboard.pictures.operations.add(row_filter.of(batch))
             dashboard.step()
             if dashboard.over:
                 steps.stop()
@@ -422,20 +424,22 @@ class Live:
             recording.write, source.name_of, f"amqpsniff {__version__}", rotation, source.statistics
         )
 
-    def _batches(self, steps: Steps, wanted: Any, sink: IO[bytes] | None = None) -> Iterator[Any]:
+    def _batches(
+        self, steps: Steps, row_filter: Any, sink: IO[bytes] | None = None
+    ) -> Iterator[Any]:
         """The wanted rows as they come; each batch is written out before the next one is made."""
         for _ in steps:
             for note in self._notes():
                 if not self.decoding.quiet or note.startswith("error: "):
                     complain(note)
             for _, batch in self.watch.rows():
-                yield from _chosen(wanted, batch, sink)
-            if wanted.done:
+                yield from _chosen(row_filter, batch, sink)
+            if row_filter.done:
                 steps.stop()
         for _, batch in self.watch.finish():
-            yield from _chosen(wanted, batch, sink)
+            yield from _chosen(row_filter, batch, sink)
 
-    def _tell_notes(self) -> None:
+    def _report_notes(self) -> None:
         for note in self._notes():
             complain(note)
 
@@ -444,8 +448,8 @@ class Live:
         notes, self.watch.source.notes = self.watch.source.notes, []
         yield from (f"warning: {note}" for note in notes)
         trouble = self.watch.writer.trouble if self.watch.writer is not None else None
-        if trouble is not None and not self._told_trouble:
-            self._told_trouble = True
+        if trouble is not None and not self._reported_trouble:
+            self._reported_trouble = True
             yield f"error: packets are not written any more: {trouble}"
 
     def _summarise(self, file: IO[str]) -> None:
@@ -462,16 +466,16 @@ class Live:
 
     def _exit_code(self) -> int:
         writer = self.watch.writer
-        codes = {one.code for one in self.watch.source.findings}
+        codes = {finding.code for finding in self.watch.source.findings}
         failed = (writer is not None and writer.trouble) or "capture-unreadable" in codes
         return FAILED if failed else 0
 
 
-def _chosen(wanted: Any, batch: Any, sink: IO[bytes] | None) -> Iterator[Any]:
-    """The wanted rows of a batch; what is written is flushed before it is asked for more."""
-    kept = wanted.of(batch)
-    if kept.num_rows:
-        yield kept
+def _chosen(row_filter: Any, batch: Any, sink: IO[bytes] | None) -> Iterator[Any]:
+    """The wanted rows of a batch; the output is flushed before the next batch."""
+    rows = row_filter.of(batch)
+    if rows.num_rows:
+        yield rows
         if sink is not None:
             sink.flush()
 

@@ -1,4 +1,4 @@
-"""The manual page, made of what the commands say of themselves: `amqpsniff --show-man`.
+"""The manual page, made from the help of the commands: `amqpsniff --show-man`.
 
 It is written in the man macros of troff, for `man -l -` or a folder of manual pages. What is not in
 a command's help, exit codes and the environment, is here.
@@ -41,7 +41,7 @@ SEE_ALSO = (("tshark", 1), ("editcap", 1), ("tcpdump", 8), ("pcap-filter", 7), (
 
 
 def page(command: Any) -> str:
-    """The whole page of a program: what typer makes of its application, with every command."""
+    """The page of a program, which is typer's command of its application, with every command."""
     overview, *rest = command.help.split("\n\n")
     lines = [
         f'.TH AMQPSNIFF 1 "" "amqpsniff {__version__}" "User Commands"',
@@ -58,8 +58,8 @@ def page(command: Any) -> str:
         ".SH COMMANDS",
     ]
     common = common_options(command)
-    for name, one in command.commands.items():
-        lines += _command(name, one, common)
+    for name, subcommand in command.commands.items():
+        lines += _command(name, subcommand, common)
     lines += [".SH COMMON OPTIONS", *_items(common)]
     lines += [".SH EXIT STATUS", *_items(EXIT_CODES), ".SH ENVIRONMENT", *_items(ENVIRONMENT)]
     seen = ", ".join(f"\\fB{_text(name)}\\fR({section})" for name, section in SEE_ALSO)
@@ -68,18 +68,22 @@ def page(command: Any) -> str:
 
 def common_options(program: Any) -> list[tuple[str, str]]:
     """Options that several commands have, as `named` gives them: they are described once."""
-    options = Counter(one for other in program.commands.values() for one in named(other.params))
-    return [one for one, times in options.items() if times >= COMMON and one[0][0] == "-"]
+    options = Counter(
+        option for subcommand in program.commands.values() for option in named(subcommand.params)
+    )
+    return [option for option, times in options.items() if times >= COMMON and option[0][0] == "-"]
 
 
 def _command(name: str, command: Any, common: list[tuple[str, str]]) -> Iterator[str]:
     """A command with its own options, and the names of those that it has in common."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
     yield f".SS amqpsniff {name} {' '.join(map(_argument, arguments))} [\\fIoption\\fR ...]"
     yield from _paragraphs(command.help.split("\n\n"))
     all_named = list(named(command.params))
-    yield from _items(one for one in all_named if one not in common)
-    shared = ", ".join(_LONG.findall(" ".join(one[0] for one in all_named if one in common)))
+    yield from _items(option for option in all_named if option not in common)
+    shared = ", ".join(
+        _LONG.findall(" ".join(option[0] for option in all_named if option in common))
+    )
     if shared:
         yield ".PP"
         yield f"Common options: {_text(shared)}."
@@ -93,15 +97,15 @@ def _argument(argument: Any) -> str:
 
 
 def named(parameters: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Arguments, then options: how each is written, and what it is for."""
-    for one in sorted(parameters, key=lambda one: one.param_type_name):
-        about = one.help or ""
-        if one.param_type_name == "argument":
-            yield one.metavar.strip("[]."), about
+    """Arguments, then options: the syntax and the help of each."""
+    for parameter in sorted(parameters, key=lambda parameter: parameter.param_type_name):
+        about = parameter.help or ""
+        if parameter.param_type_name == "argument":
+            yield parameter.metavar.strip("[]."), about
             continue
-        names = ", ".join(sorted([*one.opts, *one.secondary_opts], key=len))
-        value = f" {one.metavar or ''}" if not one.is_flag else ""
-        default = one.default if one.show_default and not one.is_flag else None
+        names = ", ".join(sorted([*parameter.opts, *parameter.secondary_opts], key=len))
+        value = f" {parameter.metavar or ''}" if not parameter.is_flag else ""
+        default = parameter.default if parameter.show_default and not parameter.is_flag else None
         yield names + value.rstrip(), f"{about} Default: {default}." if default else about
 
 

@@ -65,20 +65,20 @@ def messages(
         return write_rows(source, rows, "messages", format_, bodies=bodies)
     limit = sys.maxsize if bodies else body_limit
     reading, output = Reading(source, rows, bodies=limit > 0), Output()
-    wanted = reading.row_filter(rows, "messages")
+    row_filter = reading.row_filter(rows, "messages")
     clients = ClientNames()
     lines = Lines(output, reading, time, clients)
-    shown = wanted.needed() | {"address"} | ({"annotations"} if verbose else set())
+    shown = row_filter.needed() | {"address"} | ({"annotations"} if verbose else set())
     columns = {"frames": COLUMNS, "messages": shown}
     for table, batch in reading.rows("frames", "messages", columns=columns):
         if table == "frames":
             clients.add(batch)
         else:
-            kept = wanted.of(_in_order(batch))
-            output.lines(_text(kept, lines, output, limit, verbose=verbose))
-            if wanted.done:
+            chosen = row_filter.of(_in_order(batch))
+            output.lines(_text(chosen, lines, output, limit, verbose=verbose))
+            if row_filter.done:
                 break
-    reading.miss(wanted)
+    reading.miss(row_filter)
     return reading.exit_code
 
 
@@ -102,7 +102,7 @@ def _in_order(batch: Any) -> Any:
     That is the same one mostly, and Arrow's functions take as long to import as much else here.
     """
     times_ns = batch.column("ts_ns").to_pylist()
-    if None not in times_ns and all(one <= next_ for one, next_ in pairwise(times_ns)):
+    if None not in times_ns and all(time_ns <= next_ for time_ns, next_ in pairwise(times_ns)):
         return batch
     import pyarrow.compute as pc
 

@@ -74,13 +74,13 @@ def offer(values: Offer) -> dict[str, Any]:
     return {"autocompletion": values}
 
 
-def at_least(least: int, most: int | None = None) -> dict[str, Any]:
-    """A number that is not lower, nor higher than `most`."""
-    return {"min": least, "max": most}
+def at_least(lowest: int, highest: int | None = None) -> dict[str, Any]:
+    """A number from `lowest` to `highest`; None for no upper bound."""
+    return {"min": lowest, "max": highest}
 
 
 def _named(output: Path | None) -> Path | None:
-    """The file that is meant; None for `-`, which is standard output as it is standard input."""
+    """The file of an option; None for `-`, which is standard output."""
     return None if output == STANDARD_OUTPUT else output
 
 
@@ -99,25 +99,25 @@ _CONSTANT = re.compile(r"\{([A-Z_]+)\}")
 
 
 def _described(text: str) -> dict[str, Any]:
-    """What typer knows of the options and arguments of a text, by the parameter's name."""
+    """Typer's settings for the options and arguments of a text, by the parameter's name."""
     found: dict[str, Any] = {}
     for panel, entries in _SECTION.findall(inspect.cleandoc(text)):
-        for spec, said in _ENTRY.findall(entries):
-            about = " ".join(said.split())
-            given = spec.split(" ")
-            flags = sorted((one for one in given if one[0] == "-"), key=len, reverse=True)
-            known: dict[str, Any] = {
-                "metavar": " ".join(given[len(flags) :]) or None,
+        for spec, help_text in _ENTRY.findall(entries):
+            about = " ".join(help_text.split())
+            tokens = spec.split(" ")
+            flags = sorted((flag for flag in tokens if flag[0] == "-"), key=len, reverse=True)
+            settings: dict[str, Any] = {
+                "metavar": " ".join(tokens[len(flags) :]) or None,
                 "help": about.removesuffix(" [default]"),
                 "show_default": about.endswith(" [default]"),
             }
             if flags:
-                known["rich_help_panel"] = panel
+                settings["rich_help_panel"] = panel
                 name = flags[0].partition("/")[0].lstrip("-").replace("-", "_")
-                found[name] = typer.Option, flags, known
+                found[name] = typer.Option, flags, settings
             else:
                 name = spec.removesuffix("...").lower() + "s" * spec.endswith("...")
-                found[name] = typer.Argument, (), known
+                found[name] = typer.Argument, (), settings
     return found
 
 
@@ -198,7 +198,7 @@ class Decoding:
 
     def of(self, captures: list[str], reader: str) -> Input:
         """The same options, for these captures."""
-        shared = {one.name: getattr(self, one.name) for one in dataclasses.fields(Decoding)}
+        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(Decoding)}
         return Input(captures=captures, reader=reader, **shared)
 
 
@@ -275,9 +275,9 @@ class Names:
 
     def part(self) -> dict[str, Any]:
         """The filters as arguments of `amqpsniff.Capture`."""
-        given = {name: value for name, value in vars(self).items() if value not in (None, False)}
-        given.pop("limit", None)
-        return given | ({"tz": settings.zone} if settings.zone else {})
+        filters = {name: value for name, value in vars(self).items() if value not in (None, False)}
+        filters.pop("limit", None)
+        return filters | ({"tz": settings.zone} if settings.zone else {})
 
     def selection(self) -> Selection:
         """The part as the library has it; raises UsageError for what cannot be."""
@@ -328,7 +328,7 @@ class Rows(Conditions):
         --severity SEVERITY: Findings as severe as this (info, warning, error) or more.
 """)
 class Wanted:
-    """Options that choose findings by what they are."""
+    """Options that choose findings by code and severity."""
 
     only: Annotated[str | None, offer(listed(codes))] = None
     ignore: Annotated[str | None, offer(listed(codes))] = None
@@ -353,10 +353,10 @@ class NewCapture:
         terminal = "a capture is not text for a terminal; give -o FILE, or a pipe"
         return sink(self.output, captures, terminal)
 
-    def tell(self, what: str, written_bytes: int) -> None:
-        """Say on standard error what was written."""
+    def tell(self, subject: str, written_bytes: int) -> None:
+        """Report on standard error the amount that was written."""
         name = "standard output" if self.output == STANDARD_OUTPUT else self.output
-        complain(f"{what}, {units.octets(written_bytes)}, in {name}")
+        complain(f"{subject}, {units.octets(written_bytes)}, in {name}")
 
 
 @group("""
@@ -387,7 +387,7 @@ FILTERS = frozenset(flag_of(field.name) for field in dataclasses.fields(Rows))
 
 
 def _parameter(
-    one: inspect.Parameter | dataclasses.Field[Any],
+    parameter: inspect.Parameter | dataclasses.Field[Any],
     kind: Any,
     described: dict[str, Any],
     constants: Mapping[str, Any],
@@ -398,17 +398,19 @@ def _parameter(
         value = constants[match[1]]
         return ", ".join(value) if isinstance(value, tuple | dict) else str(value)
 
-    make, flags, known = described[one.name.strip("_")]
-    known = known | {"help": _CONSTANT.sub(constant, known["help"])}
-    if one.name == "format_":
-        known |= one_of(constants["FORMATS"], "no format {} here")
-    plain, *more = get_args(kind) if hasattr(kind, "__metadata__") else (kind,)
-    for extra in more:
-        known |= extra
-    default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
-    annotation: Any = Annotated[plain, make(*flags, **known)]
+    make, flags, settings = described[parameter.name.strip("_")]
+    settings = settings | {"help": _CONSTANT.sub(constant, settings["help"])}
+    if parameter.name == "format_":
+        settings |= one_of(constants["FORMATS"], "no format {} here")
+    plain, *extras = get_args(kind) if hasattr(kind, "__metadata__") else (kind,)
+    for extra in extras:
+        settings |= extra
+    default = (
+        inspect.Parameter.empty if parameter.default is dataclasses.MISSING else parameter.default
+    )
+    annotation: Any = Annotated[plain, make(*flags, **settings)]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(one.name, keyword, default=default, annotation=annotation)
+    return inspect.Parameter(parameter.name, keyword, default=default, annotation=annotation)
 
 
 def _parameters(
@@ -432,8 +434,8 @@ def _fields(
     described = _SHARED | _HELP[Input]
     for base in reversed(kind.__mro__[:-1]):
         described |= _HELP[base]
-    for one in dataclasses.fields(kind):
-        yield name, kind, _parameter(one, hints[one.name], described, constants)
+    for field in dataclasses.fields(kind):
+        yield name, kind, _parameter(field, hints[field.name], described, constants)
 
 
 def _countable(value: Any) -> Any:
@@ -458,7 +460,7 @@ def _spread(
     terminal = list(_fields("", Terminal, globals()))
 
     def call(**values: Any) -> int:
-        how = {one.name: values[one.name] for _, _, one in terminal}
+        terminal_values = {parameter.name: values[parameter.name] for _, _, parameter in terminal}
         arguments: dict[str, Any] = {}
         groups: dict[str, tuple[type, dict[str, Any]]] = {}
         for name, group, parameter in found:
@@ -469,13 +471,13 @@ def _spread(
                 fields[parameter.name] = _countable(values[parameter.name])
         for name, (group, fields) in groups.items():
             arguments[name] = group(**fields)
-        how["pager"] &= paged and "-" not in (values.get("captures") or ())
-        with shown(**how):
+        terminal_values["pager"] &= paged and "-" not in (values.get("captures") or ())
+        with shown(**terminal_values):
             return function(**arguments)
 
-    seen = [one for _, _, one in [*found, *terminal]]
+    seen = [parameter for _, _, parameter in [*found, *terminal]]
     call.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in seen}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in seen}
     for name in ("__module__", "__name__", "__doc__"):
         setattr(call, name, getattr(function, name))
     return call

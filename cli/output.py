@@ -31,7 +31,7 @@ UNCUT = 100_000
 
 
 LINES_AT_ONCE = 1_024
-"""Lines that are put together before they are written."""
+"""Lines that are written at once."""
 
 
 def write_json(value: Any) -> None:
@@ -77,7 +77,7 @@ def shown(
     tz: str | None = None,
     pager: bool = True,
 ) -> Iterator[None]:
-    """Show what is written meanwhile as the options of a command say."""
+    """A context in which output follows the options of a command."""
     if tz is not None:
         from amqpsniff.analysis.times import time_zone
 
@@ -127,14 +127,14 @@ class Paged:
         self.encoding = str(getattr(file, "encoding", "utf-8"))
 
     def write(self, text: str) -> int:
-        """Write to the pager if there is one by now."""
+        """Write to the pager if there is one."""
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.write(text)
             return len(text)
         self._held.append(text)
         lines = text.split("\n")
-        self._lines += len(lines) - 1 + sum(len(one) // self._screen.columns for one in lines)
+        self._lines += len(lines) - 1 + sum(len(line) // self._screen.columns for line in lines)
         if self._lines >= self._screen.lines:
             self._begin()
         return len(text)
@@ -151,7 +151,7 @@ class Paged:
                 errors="backslashreplace",
                 env={"LESS": "FRX", "LV": "-c", **os.environ},
             )
-        except (OSError, ValueError):  # there is no such program
+        except (OSError, ValueError):  # no such program
             self._lines = -sys.maxsize
             self._give(self._file)
         else:
@@ -163,12 +163,12 @@ class Paged:
             file.write("".join(held))
 
     def flush(self) -> None:
-        """Hand on what the pager has not got yet."""
+        """Write the text that the pager has not got yet."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.flush()
 
     def say(self, text: str) -> bool:
-        """Keep a warning until the pager is left; false if there is none, and text comes first."""
+        """Keep a warning until the pager is left; False without one: earlier text is written."""
         if self._process is None:
             self._give(self._file)
             self._file.flush()
@@ -185,7 +185,7 @@ class Paged:
         return self._file.fileno()
 
     def close(self) -> None:
-        """Show what was held back, or wait until the pager is left."""
+        """Write the text that was held back, or wait until the pager is left."""
         if self._process is None:
             self._give(self._file)
             return
@@ -223,16 +223,16 @@ class Output:
 
     @property
     def room(self) -> int:
-        """Columns for what is laid out: those of the terminal, or as many as it takes."""
+        """Columns for tables: those of the terminal, or any number."""
         return self.width or UNCUT
 
     def lines(self, lines: Iterable[str]) -> None:
         """Write lines one by one at once: the next may take long, or there may be very many."""
-        left = iter(lines)
+        remaining = iter(lines)
         begun = False
-        while some := list(islice(left, LINES_AT_ONCE)):
-            if begun or some != [""]:
-                self._file.write("\n".join(some) + "\n")
+        while batch := list(islice(remaining, LINES_AT_ONCE)):
+            if begun or batch != [""]:
+                self._file.write("\n".join(batch) + "\n")
                 begun = True
         self._file.flush()
 

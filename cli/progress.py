@@ -19,21 +19,21 @@ class Progress:
     It is written beside the run, which may go on for long without giving a row.
 
     Args:
-        wanted: Whether to write it, where there is a terminal.
+        enabled: True to write it, on a terminal.
         packets: Says how many packets were read; without it, `at` does.
     """
 
-    def __init__(self, wanted: bool, packets: Callable[[], int] | None = None) -> None:
-        self._at = 0
-        self._packets = packets if packets is not None else lambda: self._at
-        self._over = Event()
-        self._shown: Thread | None = None
-        if wanted and sys.stderr.isatty():
-            self._shown = Thread(target=self._show, daemon=True)
+    def __init__(self, enabled: bool, packets: Callable[[], int] | None = None) -> None:
+        self._count = 0
+        self._packets = packets if packets is not None else lambda: self._count
+        self._finished = Event()
+        self._thread: Thread | None = None
+        if enabled and sys.stderr.isatty():
+            self._thread = Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Progress:
-        if self._shown is not None:
-            self._shown.start()
+        if self._thread is not None:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -41,20 +41,20 @@ class Progress:
 
     def end(self) -> None:
         """Take the line away."""
-        self._over.set()
-        if self._shown is not None:
-            self._shown.join()
+        self._finished.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def at(self, packets: int) -> None:
         """Say that this many packets were read."""
-        self._at = packets
+        self._count = packets
 
     def _show(self) -> None:
-        if self._over.wait(PATIENCE_SECONDS):
+        if self._finished.wait(PATIENCE_SECONDS):
             return
         with _bar() as bar:
             task = bar.add_task("packets", total=None)
-            while not self._over.wait(LOOK_SECONDS):
+            while not self._finished.wait(LOOK_SECONDS):
                 bar.update(task, completed=self._packets())
 
 

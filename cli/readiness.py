@@ -1,4 +1,4 @@
-"""`amqpsniff diagnose --for`: what a newer broker does otherwise with the traffic of captures."""
+"""`amqpsniff diagnose --for`: changes of a newer broker that concern the traffic of captures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 
 def readiness(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
-    """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
+    """Show the changes of a newer broker; `fail_on` is about those that it refuses."""
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
     write_answer(asdict(found), form, sections(found))
-    refused = dict.fromkeys(one.what for one in found.affected if one.effect == "refused")
+    refused = dict.fromkeys(
+        affected.what for affected in found.affected if affected.effect == "refused"
+    )
     failures = (f"refused: {what}" for what in refused if fail_on is not None)
     return judged(reading.exit_code, failures, quiet=reading.options.quiet)
 
@@ -43,7 +45,7 @@ MAX_THINGS = 3
 def sections(found: Readiness) -> Iterator[Grid | Words]:
     """The verdict, then the changes, the worst first."""
     yield from _verdict(found)
-    for code, group in groupby(found.affected, lambda one: one.code):
+    for code, group in groupby(found.affected, lambda affected: affected.code):
         rows = list(group)
         change = rows[0]
         yield Words("")
@@ -52,8 +54,8 @@ def sections(found: Readiness) -> Iterator[Grid | Words]:
         yield _clients(rows)
         measured = ", ".join(change.measured)
         source = f"{change.source}; measured on {measured}" if measured else change.source
-        told = (("what changes", change.what), ("what to do", change.advice), ("source", source))
-        yield facts(told, indent=INDENT, most=PROSE)
+        texts = (("what changes", change.what), ("what to do", change.advice), ("source", source))
+        yield facts(texts, indent=INDENT, max_width=PROSE)
 
 
 def _verdict(found: Readiness) -> Iterator[Words]:
@@ -61,22 +63,22 @@ def _verdict(found: Readiness) -> Iterator[Words]:
     if not found.connections:
         yield Words(f"No AMQP connection was captured: nothing can be said about {version}.")
         return
-    clients = {one.client for one in found.affected}
+    clients = {affected.client for affected in found.affected}
     if clients:
-        codes = {one.code: one.effect for one in found.affected}
+        codes = {affected.code: affected.effect for affected in found.affected}
         numbers = Counter(codes.values())
         *first, last = (f"{VERBS[effect]} {numbers[effect]}" for effect in numbers)
-        said = f"{', '.join(first)} and {last}" if first else last
-        does = "does" if len(clients) == 1 else "do"
-        who = plural(len(clients), "client")
-        told = f"{version} {said} of the things that {who} in this capture {does}."
-        yield Words(told, STYLES[next(iter(numbers))])
+        changes = f"{', '.join(first)} and {last}" if first else last
+        verb = "does" if len(clients) == 1 else "do"
+        subject = plural(len(clients), "client")
+        sentence = f"{version} {changes} of the things that {subject} in this capture {verb}."
+        yield Words(sentence, STYLES[next(iter(numbers))])
     else:
         yield Words(f"Nothing in this capture is known to change with {version}.", "heading")
     limits = ["What was declared before the capture is not in it."]
     if found.midstream:
-        of = plural(found.connections, "connection")
-        limits.append(f"{count(found.midstream)} of {of} began before the capture.")
+        connections = plural(found.connections, "connection")
+        limits.append(f"{count(found.midstream)} of {connections} began before the capture.")
     if found.forgotten:
         limits.append(f"{count(found.forgotten)} more uses were counted and are not listed.")
     yield Words(" ".join(limits))
@@ -86,12 +88,12 @@ def _clients(rows: list[Affected]) -> Grid:
     """The clients that a change concerns, one a line."""
     grid = Grid(">packet|*client|user|vhost|>times|~about", indent=INDENT)
     for (client, user, vhost), group in _by_client(rows).items():
-        things = [one.thing for one in group if one.thing]
+        things = [use.thing for use in group if use.thing]
         about = ", ".join(map(harmless, things[:MAX_THINGS]))
         if len(things) > MAX_THINGS:
             about += f" and {count(len(things) - MAX_THINGS)} more"
-        first = min(one.packet_number for one in group)
-        times = count(sum(one.count for one in group))
+        first = min(use.packet_number for use in group)
+        times = count(sum(use.count for use in group))
         grid.add(
             first, harmless(client), harmless(user or "?"), harmless(vhost or "?"), times,
             about or "the connection",
@@ -101,6 +103,6 @@ def _clients(rows: list[Affected]) -> Grid:
 
 def _by_client(rows: list[Affected]) -> dict[tuple[str, str | None, str | None], list[Affected]]:
     clients: dict[tuple[str, str | None, str | None], list[Affected]] = {}
-    for one in rows:
-        clients.setdefault((one.client, one.user, one.vhost), []).append(one)
+    for row in rows:
+        clients.setdefault((row.client, row.user, row.vhost), []).append(row)
     return clients

@@ -37,7 +37,7 @@ WARNED_OF = frozenset(
 not decoded."""
 
 WHY_FAILED = frozenset(("capture-unreadable",))
-"""Findings that make a run fail, which is said with `--quiet` too."""
+"""Findings that make a run fail; they are reported with `--quiet` too."""
 
 NO_ROW = "no row matches the options"
 
@@ -97,7 +97,7 @@ class Reading:
         return len(self.passes.names) > 1
 
     def row_filter(self, part: Scope, table: str) -> RowFilter:
-        """What chooses rows of a table; the captures are read for it first where that is needed."""
+        """The filter of rows of a table; the captures are read for it first if needed."""
         (rows,) = self.passes.row_filters(part.selection(), table)
         return rows
 
@@ -113,28 +113,28 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-        wanted = dict(columns) if columns is not None else None
+        needed = dict(columns) if columns is not None else None
         with self.passing(progress=progress):
-            for made in self.passes.tables(*tables, encoded=True, columns=wanted):
+            for pair in self.passes.tables(*tables, encoded=True, columns=needed):
                 if shown:
                     self._bar.end()
-                yield made
+                yield pair
 
     def chosen(
         self,
-        wanted: RowFilter,
+        row_filter: RowFilter,
         *,
         columns: Collection[str] | None = None,
         progress: bool = False,
         shown: bool = False,
     ) -> Iterator[Any]:
         """Batches of the wanted rows of a table, none of them empty; else as `rows`."""
-        needed = {wanted.table: wanted.needed(columns)}
-        for _, batch in self.rows(wanted.table, columns=needed, progress=progress, shown=shown):
-            kept = wanted.of(batch)
-            if kept.num_rows:
-                yield kept
-            if wanted.done:
+        needed = {row_filter.table: row_filter.needed(columns)}
+        for _, batch in self.rows(row_filter.table, columns=needed, progress=progress, shown=shown):
+            rows = row_filter.of(batch)
+            if rows.num_rows:
+                yield rows
+            if row_filter.done:
                 return
 
     @contextmanager
@@ -150,7 +150,7 @@ class Reading:
         with self._bar:
             try:
                 yield self.capture
-            except UsageError as error:  # what was asked for is not in what was read
+            except UsageError as error:  # the part that was asked for is not in the captures
                 refused = error
         if self.passes.finished:
             self.judge()
@@ -162,9 +162,11 @@ class Reading:
         findings = self.passes.found
         if WHY_FAILED & {finding.code for finding in findings}:
             self.exit_code = FAILED
-        told = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
+        codes = self._warned_of & WHY_FAILED if self.options.quiet else self._warned_of
         warnings = Counter(
-            f"{one.kind.severity}: {_said(one)}" for one in findings if one.code in told
+            f"{finding.kind.severity}: {_warning_text(finding)}"
+            for finding in findings
+            if finding.code in codes
         )
         for warning, places in warnings.most_common(MAX_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))
@@ -184,12 +186,12 @@ class Reading:
 
     def miss(self, rows: RowFilter) -> None:
         """Warn if there is AMQP but no row was chosen: an empty answer looks broken."""
-        if not rows.kept and not rows.done:
+        if not rows.matched and not rows.done:
             chosen = rows.selection.chooses()
             self.warn_of_nothing(NO_ROW if chosen else f"no {rows.table} in what was captured")
 
     def warn_of_nothing(self, text: str) -> None:
-        """Say `text` where there is AMQP, unless it was said already why nothing is shown."""
+        """Warn with `text` if there is AMQP, unless a warning has said why nothing is shown."""
         if self.passes.totals.connections and not self.options.quiet and not self._outside:
             complain(f"warning: {text}")
 
@@ -202,7 +204,7 @@ class Reading:
         text += f", {count(tcp) if tcp else 'none'} of them TCP" if totals.packets else ""
         if others:
             text += f", {count(segments) if segments else 'none'} with such a port"
-        through = any(one.code == "capture-through-tshark" for one in self.passes.found)
+        through = any(finding.code == "capture-through-tshark" for finding in self.passes.found)
         if totals.packets and not tcp and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
@@ -251,7 +253,7 @@ def keylog(given: str | None, *, exists: bool = True) -> str | None:
     return name if name and can_decrypt() and (not exists or Path(name).is_file()) else None
 
 
-def _said(finding: Finding) -> str:
+def _warning_text(finding: Finding) -> str:
     name, detail = finding.capture, finding.detail
     if not detail or not finding.code.startswith("capture-"):
         detail = ": ".join(filter(None, (finding.kind.title, detail)))

@@ -83,12 +83,19 @@ def report_table(
 def _list(form: str) -> int:
     if form == "text":
         grid = Grid("report|~what it shows")
-        for one in REPORTS.values():
-            grid.add(Words(one.name, "name"), one.about)
+        for report in REPORTS.values():
+            grid.add(Words(report.name, "name"), report.about)
         Output().show(grid)
         return 0
-    rows = [{"report": one.name, "title": one.title, "about": one.about, "order": one.order}
-            for one in REPORTS.values()]  # fmt: skip
+    rows = [
+        {
+            "report": report.name,
+            "title": report.title,
+            "about": report.about,
+            "order": report.order,
+        }
+        for report in REPORTS.values()
+    ]
     write_table(pa.Table.from_pylist(rows), form)
     return 0
 

@@ -52,7 +52,7 @@ _SHORT = {
     "doubled": "came twice",
     "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
 }  # fmt: skip
-"""What became of bytes, for a column."""
+"""Losses of bytes, for a column."""
 _HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
 
 
@@ -83,7 +83,7 @@ def sections(report: Row) -> Iterator[Grid | Words]:
 def _facts(report: Row) -> Iterator[tuple[str, str | Words]]:
     for name in ("client_side", "broker_side"):
         side = report[name]
-        names = [harmless(one) for one in side["captures"]]
+        names = [harmless(capture) for capture in side["captures"]]
         text = some(names)
         text += f": {plural(side['packets'], 'packet')}"
         text += f", {plural(side['connections'], 'AMQP connection')}"
@@ -112,7 +112,7 @@ def _translated(report: Row) -> str:
 
 
 def _clock(clock: Row) -> str:
-    """What is known of the two clocks."""
+    """Facts about the two clocks."""
     if clock["offset_ns"] is None:
         return "there are not frames both ways to compare them by: delays are as the clocks say"
     ahead = clock["offset_ns"]
@@ -164,17 +164,17 @@ def _connections(report: Row) -> Grid:
     form = "raw" if report["clock"]["offset_ns"] is None else "corrected"
     for row in rows:
         for way in WAYS:
-            one = row[way]
-            times = dict(zip(_QUANTILES, _times(one["delays"], form), strict=True))
+            figures = row[way]
+            times = dict(zip(_QUANTILES, _times(figures["delays"], form), strict=True))
             table.add(
                 short_id(row["connection_id"]),
                 harmless(row["client"]),
                 *([harmless(row["broker_side_client"])] if translated else []),
                 harmless(row["connection_name"] or ""),
                 ARROWS[way],
-                count(one["frames"]["both"]),
+                count(figures["frames"]["both"]),
                 *(times[name] for name in ("p50_ns", "p95_ns", "max_ns")),
-                count(one["lost"] + one["unrepaired"]),
+                count(figures["lost"] + figures["unrepaired"]),
             )
     return table
 
@@ -187,7 +187,7 @@ def _names(names: list[str]) -> str:
     return harmless(" ".join(names))
 
 
-def _known(corrected: int | None, raw: int) -> int:
+def _corrected_or_raw(corrected: int | None, raw: int) -> int:
     return raw if corrected is None else corrected
 
 
@@ -197,7 +197,7 @@ _WAY: Column = ("way", "way", ARROWS.__getitem__)
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "slowest": (
         _WAY,
-        (">delay", "", lambda row: signed(_known(row["delay_ns"], row["raw_ns"]))),
+        (">delay", "", lambda row: signed(_corrected_or_raw(row["delay_ns"], row["raw_ns"]))),
         _ID,
         ("?>channel", "channel", count),
         ("*frame", "method", lambda method: METHOD(harmless(method))),
@@ -232,7 +232,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
 
 
 def _verdict(report: Row) -> Words:
-    """What became of the bytes, in a few lines."""
+    """The losses and alterations, in a few lines."""
     if not report["connections"]["both"]:
         return Words(
             "no connection in common: other traffic, or something between that ends TCP (a proxy, "
@@ -243,15 +243,15 @@ def _verdict(report: Row) -> Words:
     for way in WAYS:
         parts = []
         for kind, text in KINDS.items():
-            one = report[way][kind]
-            if one["places"]:
-                parts.append(f"{text}: {plural(one['places'], 'place')}, {octets(one['bytes'])}")
+            fate = report[way][kind]
+            if fate["places"]:
+                parts.append(f"{text}: {plural(fate['places'], 'place')}, {octets(fate['bytes'])}")
         lines.append(f"{ARROWS[way]}: {'; '.join(parts) or 'nothing lost'}")
     altered = report["altered"]
     compared = octets(report["compared_bytes"])
     if altered["places"]:
-        told = f"{plural(altered['places'], 'place')} within {octets(altered['bytes'])}"
-        lines.append(f"altered on the way: {told}, of {compared} compared")
+        extent = f"{plural(altered['places'], 'place')} within {octets(altered['bytes'])}"
+        lines.append(f"altered on the way: {extent}, of {compared} compared")
     else:
         lines.append(f"nothing altered in {compared} that were compared")
     return Words("\n".join(lines))

@@ -89,14 +89,14 @@ def sanitize(
         complain("warning: there are so many names that the later ones are filler")
     if done.headers_unseen:
         complain(f"warning: no message has a header {', '.join(done.headers_unseen)}")
-    _tell_of_tls(done.totals)
+    _report_tls(done.totals)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
     packets = plural(done.packets, "packet")
     new.tell(f"{packets} with {plural(done.frames, 'AMQP frame')}{dropped}", done.written_bytes)
     return 0
 
 
-def _tell_of_tls(totals: Totals) -> None:
+def _report_tls(totals: Totals) -> None:
     """Say what became of TLS."""
     if opened := totals.encrypted - totals.sealed:
         complain(f"info: {plural(opened, 'TLS conversation')} decrypted and written without TLS")

@@ -20,7 +20,7 @@ FORMATS = ("text", "json")
 
 def names(incomplete: str) -> list[tuple[str, str]]:
     """Names that a shell offers: methods, classes, reply codes, and the other topics."""
-    return [one for one in known_names().items() if one[0].startswith(incomplete)]
+    return [item for item in known_names().items() if item[0].startswith(incomplete)]
 
 
 @spread("""
@@ -178,14 +178,14 @@ def composite_page(row: Any) -> Iterable[Grid | Words]:
     yield Words(row.name, "heading").add(f"\n  0x{row.code:02x} in 1.0 · §{row.section}")
     grid = Grid("|||", indent=INDENT)
     for index, field in enumerate(row.fields):
-        of = "any" if field.type == "*" else field.type
-        more = [
+        type_name = "any" if field.type == "*" else field.type
+        notes = [
             *(["mandatory"] if field.mandatory else []),
             *(["one or several"] if field.multiple else []),
             *([f"{field.default} without it"] if field.default is not None else []),
         ]
         first = Words("fields" if index == 0 else "", "key")
-        grid.add(first, Words(field.name, "name"), of, ", ".join(more))
+        grid.add(first, Words(field.name, "name"), type_name, ", ".join(notes))
     yield grid if row.fields else Words("  no fields")
 
 
@@ -202,17 +202,17 @@ def method_pages(rows: Sequence[Any]) -> Iterable[Grid | Words]:
 
 
 def _method_page(row: Any) -> Iterable[Grid | Words]:
-    by = "either side" if row.sender == "both" else f"the {row.sender}"
-    told = [f"{row.class_id}/{row.method_id} in {', '.join(row.dialects)}", f"sent by {by}"]
+    sender = "either side" if row.sender == "both" else f"the {row.sender}"
+    parts = [f"{row.class_id}/{row.method_id} in {', '.join(row.dialects)}", f"sent by {sender}"]
     if row.synchronous:
-        told.append(f"waits for {' or '.join(row.replies)}")
+        parts.append(f"waits for {' or '.join(row.replies)}")
     elif row.replies:
-        told.append(f"may be answered by {' or '.join(row.replies)}")
+        parts.append(f"may be answered by {' or '.join(row.replies)}")
     if row.content:
-        told.append("carries content")
+        parts.append("carries content")
     if row.source != "spec":
-        told.append(f"as in {row.source}")
-    yield Words(" · ".join(told))
+        parts.append(f"as in {row.source}")
+    yield Words(" · ".join(parts))
     if row.note:
         yield Words(f"note: {row.note}")
     if not row.arguments_known:

@@ -57,26 +57,26 @@ def sql(
     form = "text" if text else format_of(format_, output)
     with sink(output, source.captures, refused(form)) as file:
         reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
-        result, whole = _asked(reading.capture, select)
+        result, read_tables = _answer(reading.capture, select)
         if text:
             query_result.show(result, Output())
         else:
             write(result, result.schema, form, file)
-    if whole:
+    if read_tables:
         reading.judge()
     return reading.exit_code
 
 
-def _asked(capture: Capture, statement: str) -> tuple[Any, list[str]]:
+def _answer(capture: Capture, statement: str) -> tuple[Any, list[str]]:
     """The answer to a statement, and the tables that were read to their end for it."""
     from amqpsniff.tables.query import sql
     from amqpsniff.tables.schema import EVERYTHING
 
-    whole: list[str] = []
+    read_tables: list[str] = []
 
     def read(table: str, columns: Collection[str]) -> Iterator[Any]:
         yield from capture.batches(table, encoded=True, columns=columns)
-        whole.append(table)
+        read_tables.append(table)
 
-    named = {name: (schema, partial(read, name)) for name, schema in EVERYTHING.items()}
-    return sql(statement, named), whole
+    sources = {name: (schema, partial(read, name)) for name, schema in EVERYTHING.items()}
+    return sql(statement, sources), read_tables

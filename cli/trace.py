@@ -83,21 +83,21 @@ def trace(
     else:
         output = Output()
         lines = Lines(output, reading, time, tracer.clients)
-        output.lines(told(tracer.messages()[:limit], lines, output))
+        output.lines(trace_lines(tracer.messages()[:limit], lines, output))
     if not tracer.rows:
         reading.warn_of_nothing(NO_ROW)
     return reading.exit_code
 
 
-def told(messages: Iterable[TracedMessage], lines: Lines, output: Output) -> Iterator[str]:
+def trace_lines(messages: Iterable[TracedMessage], lines: Lines, output: Output) -> Iterator[str]:
     """The lines of all messages, an empty one between them."""
     for number, message in enumerate(messages):
         if number:
             yield ""
-        yield from _told(message, lines, output)
+        yield from _message_lines(message, lines, output)
 
 
-def _told(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]:
+def _message_lines(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]:
     yield joined(message.heading(), output.paint, output.width)
     began_ns = message.rows[0]["ts_ns"]
     for place, parts in message.events():
@@ -106,4 +106,4 @@ def _told(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]
             last.append(Part("key", f"+{duration(place.ts_ns - began_ns)}"))
         yield lines.step(place, parts, last)
     for reply in message.replies:
-        yield from _told(reply, lines, output)
+        yield from _message_lines(reply, lines, output)

@@ -84,8 +84,8 @@ def verify(
             complain(str(error))
             failed = True
             continue
-        for what in ("compared", "equal", "ours", "theirs", "unknown"):
-            counts[what] += getattr(comparison, what)
+        for field in ("compared", "equal", "ours", "theirs", "unknown"):
+            counts[field] += getattr(comparison, field)
         known += comparison.known
     if counts and not (source.quiet and format_ == "ndjson"):
         _conclude(verdict(counts, known, tshark.version_text), known, format_, output)
@@ -95,16 +95,16 @@ def verify(
 def _conclude(text: str, known: Counter[str], form: str, output: Output) -> None:
     """Write the summary, and what known disagreements are."""
     if form != "text":
-        for said in text.splitlines():
-            complain(said)
+        for row in text.splitlines():
+            complain(row)
         return
-    for said in text.splitlines():
-        output.lines(folded(said, output.room))
-    met = explanations(known)
+    for row in text.splitlines():
+        output.lines(folded(row, output.room))
+    rows = explanations(known)
     if output.terminal:
-        output.show(facts(met, most=PROSE))
+        output.show(facts(rows, max_width=PROSE))
     else:
-        output.lines(f"{name}: {what}" for name, what in met)
+        output.lines(f"{name}: {meaning}" for name, meaning in rows)
 
 
 MAX_BYTES = 120
@@ -116,16 +116,16 @@ UNEXPLAINED = "unknown"
 def line(name: str, difference: Difference, output: Output) -> str:
     """A difference as one line: capture, packet, channel, method, what each says, and its name."""
     place = f"{difference.packet_number:>6} {difference.channel:>3}"
-    what = harmless(difference.method or _kind(difference))
-    said = _said(difference)
-    known = difference.known or UNEXPLAINED
+    method = harmless(difference.method or _kind(difference))
+    text = _difference_text(difference)
+    label = difference.known or UNEXPLAINED
     start = f"{harmless(name)}:" if name else ""
     if output.width is not None:
-        room = output.width - len(start) - len(place) - len(what) - len(known) - 6
-        said = cut(said, max(room, 20))
+        room = output.width - len(start) - len(place) - len(method) - len(label) - 6
+        text = cut(text, max(room, 20))
     paint = output.paint
-    named = paint("key" if difference.known else "error", f"({known})")
-    return f"{start}{paint('packet', place)} {paint('method', what)} {said} {named}"
+    painted = paint("key" if difference.known else "error", f"({label})")
+    return f"{start}{paint('packet', place)} {paint('method', method)} {text} {painted}"
 
 
 def _kind(difference: Difference) -> str:
@@ -133,7 +133,7 @@ def _kind(difference: Difference) -> str:
     return frame.kind if frame is not None else ""
 
 
-def _said(difference: Difference) -> str:
+def _difference_text(difference: Difference) -> str:
     if difference.what == "only-ours":
         return "is not shown by tshark"
     if difference.what == "only-theirs":
@@ -152,7 +152,7 @@ def _value(value: Any) -> str:
 
 
 def verdict(counts: Counter[str], known: Counter[str], version: str) -> str:
-    """How many frames were compared, and how they differ."""
+    """The number of compared frames, and that of their differences."""
     explained = ", ".join(f"{name} {count(number)}" for name, number in known.most_common())
     return (
         f"{plural(counts['ours'], 'frame')} here, {count(counts['theirs'])} with tshark {version}: "

@@ -52,7 +52,7 @@ def archive(
 ) -> dict[str, DataFrame]:
     """Bring the tables of captures in the folder `output` up to date, in tasks of this session.
 
-    It is what `amqpsniff batch` does, in a session that is there. Gives the tables by name,
+    It does what `amqpsniff batch` does, in an existing session. Gives the tables by name,
     `errors` among them, as they are now; `tables` names some of them. With `variant` their columns
     of JSON are VARIANT. Other arguments and errors are those of `amqpsniff.archive.Batch`. Over
     Spark Connect, which runs no such tasks, UsageError.
@@ -69,10 +69,10 @@ def archive(
         raise UsageError("Spark Connect runs no tasks of a batch: run `amqpsniff batch` there")
     register(spark)
     runner = SparkRunner(context)
-    given = [captures] if isinstance(captures, str) else captures
+    inputs = [captures] if isinstance(captures, str) else captures
     names = tuple(tables) or tuple(TABLES)
     batch = Batch(
-        given, output, options, names, links=links, frameworks=frameworks, storage=storage,
+        inputs, output, options, names, links=links, frameworks=frameworks, storage=storage,
         replace=replace,
     )  # fmt: skip
     batch.run(runner, cores=runner.cores)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 START_SECONDS = 1.5
-"""Shortest start of Spark; files are surveyed meanwhile."""
+"""Shortest start of Spark; files are surveyed at the same time."""
 
 LOG = logging.getLogger("amqpsniff.batch")
 
@@ -46,19 +46,19 @@ Say = Callable[[dict[str, Any]], None]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job with command-line arguments; the exit code."""
-    given = parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     _open_more_files()
-    say: Say = _say if given.progress == "json" else lambda fact: None
-    if given.progress != "json":
+    say: Say = _say if arguments.progress == "json" else lambda fact: None
+    if arguments.progress != "json":
         _log()
     try:
-        return _run(given, say)
+        return _run(arguments, say)
     except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
         return tell(error)
 
 
 def _log() -> None:
-    """Write what the job decides to standard error, as Spark does."""
+    """Log the decisions of the job to standard error, as Spark does."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s INFO amqpsniff: %(message)s"))
     LOG.addHandler(handler)
@@ -67,47 +67,47 @@ def _log() -> None:
 
 def _open_more_files() -> None:
     """Raise the limit of open files: the driver reads files of many tasks at the same time."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
-def _run(given: argparse.Namespace, say: Say) -> int:
+def _run(arguments: argparse.Namespace, say: Say) -> int:
     from .session import check_master
 
-    check_master(given.master)
-    for name in given.report:
+    check_master(arguments.master)
+    for name in arguments.report:
         find(name)
-    with _batch(given) as batch:
-        return _run_batch(batch, given, say)
+    with _batch(arguments) as batch:
+        return _run_batch(batch, arguments, say)
 
 
-def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
+def _run_batch(batch: Batch, arguments: argparse.Namespace, say: Say) -> int:
     from .session import session
 
-    names = [*made_of(batch.frameworks and batch.links)] if given.html else given.report
+    names = [*made_of(batch.frameworks and batch.links)] if arguments.html else arguments.report
     tables = dict.fromkeys((*batch.tables, ERRORS), ())
     for name in names:
-        check_report(name, {"tables": tables, "options": batch.more()})
+        check_report(name, {"tables": tables, "options": batch.extra_options()})
     batch.find()  # report a wrong name before Spark starts
     spark = None
-    if not (given.master and batch.is_done()):
-        spark = _start(given, say, batch.look)
+    if not (arguments.master and batch.is_done()):
+        spark = _start(arguments, say, batch.look)
     try:
         summary = _written(spark, batch, say)
         say({"summary": asdict(summary)})
         if summary.unreadable_files == summary.files:
             raise CaptureError(no_file_read(batch))
         if names:
-            master = str(spark.master if spark else given.master)
-            here = master.startswith("local") and not is_remote(batch.folder.name)
+            master = str(spark.master if spark else arguments.master)
+            local = master.startswith("local") and not is_remote(batch.folder.name)
 
             def by_spark() -> SparkSession:
                 nonlocal spark
-                spark = spark or _start(given, say)
+                spark = spark or _start(arguments, say)
                 return session()
 
-            _report(by_spark, here, given, batch, names, say)
+            _report(by_spark, local, arguments, batch, names, say)
     finally:
         if spark is not None:
             spark.stop()
@@ -115,41 +115,43 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
 
 
 def _start(
-    given: argparse.Namespace, say: Say, look: Callable[[float], None] = lambda seconds: None
+    arguments: argparse.Namespace, say: Say, look: Callable[[float], None] = lambda seconds: None
 ) -> SparkContext:
-    """Spark; captures that are at hand are surveyed by `look` meanwhile."""
+    """Spark; `look` surveys captures on this machine while it starts."""
     from .session import context
 
     say({"stage": "spark"})
-    with ThreadPoolExecutor(1) as beside:
-        looking = beside.submit(look, START_SECONDS)
-        spark = context(given.master, "amqpsniff batch", brief=True)
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look, START_SECONDS)
+        spark = context(arguments.master, "amqpsniff batch", brief=True)
         looking.result()
     spark.setLogLevel("ERROR")
     return spark
 
 
-def _batch(given: argparse.Namespace) -> Batch:
-    decoding = {name: one for name, one in vars(given).items() if name in Decoding.__annotations__}
-    operations = OPERATIONS in given.report
+def _batch(arguments: argparse.Namespace) -> Batch:
+    decoding = {
+        name: value for name, value in vars(arguments).items() if name in Decoding.__annotations__
+    }
+    operations = OPERATIONS in arguments.report
     return Batch(
-        given.inputs,
-        given.output,
+        arguments.inputs,
+        arguments.output,
         Options.of(**decoding),
-        [one.strip() for one in given.tables.split(",")],
-        links=given.links or operations,
-        frameworks=bool(given.frameworks or given.packs or operations),
-        storage=json_object("--storage", given.storage),
-        replace=given.replace,
-        task_bytes=given.task_bytes,
+        [name.strip() for name in arguments.tables.split(",")],
+        links=arguments.links or operations,
+        frameworks=bool(arguments.frameworks or arguments.packs or operations),
+        storage=json_object("--storage", arguments.storage),
+        replace=arguments.replace,
+        task_bytes=arguments.task_bytes,
     )
 
 
 def no_file_read(batch: Batch) -> str:
-    """Why no file could be read, in a line."""
-    lost = {one.capture: one.detail for result in batch.results for one in result.lost}
-    errors = [one.error or lost.get(one.path) for one in batch.plan.files]
-    if any(one.path in lost for one in batch.plan.files):
+    """The reason why no file could be read, in a line."""
+    lost = {finding.capture: finding.detail for result in batch.results for finding in result.lost}
+    errors = [file.error or lost.get(file.path) for file in batch.plan.files]
+    if any(file.path in lost for file in batch.plan.files):
         errors[0] = f"{errors[0]}; can the workers see the captures?"
     if len(errors) == 1:
         return str(errors[0])
@@ -157,7 +159,7 @@ def no_file_read(batch: Batch) -> str:
 
 
 def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
-    """Write the tables; without Spark only what is about the whole."""
+    """Write the tables; without Spark only those about the whole archive."""
     from .runner import SparkRunner
 
     def notice(step: RunProgress) -> None:
@@ -171,34 +173,36 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
 
 def _report(
     spark: Callable[[], SparkSession],
-    here: bool,
-    given: argparse.Namespace,
+    local: bool,
+    arguments: argparse.Namespace,
     batch: Batch,
     names: list[str],
     say: Say,
 ) -> None:
-    """Make the reports, by DuckDB if `here`, show and write them."""
+    """Make the reports, by DuckDB if `local`, show and write them."""
     from .reports import make
 
-    made = []
+    reports = []
     for name in names:
         say({"stage": "report", "report": name})
         report = None
-        if here:
+        if local:
             with contextlib.suppress(FilterError):  # more than DuckDB is given memory for
-                report = make_here(batch.folder, name, given.rows)
-        report = report or make(spark(), name, given.output, given.rows, storage=batch.storage)
+                report = make_here(batch.folder, name, arguments.rows)
+        report = report or make(
+            spark(), name, arguments.output, arguments.rows, storage=batch.storage
+        )
         report.write(batch.folder)
-        made.append(report)
-        if name in given.report:
-            if given.progress == "json":
+        reports.append(report)
+        if name in arguments.report:
+            if arguments.progress == "json":
                 say(report.as_json())
             else:
                 print(report.as_text())
-    if given.html:
+    if arguments.html:
         say({"stage": "page"})
-        write_page(batch.folder, made)
-        say({"page": f"{given.output.rstrip('/')}/report.html"})
+        write_page(batch.folder, reports)
+        say({"page": f"{arguments.output.rstrip('/')}/report.html"})
 
 
 def _say(fact: dict[str, Any]) -> None:
@@ -206,8 +210,8 @@ def _say(fact: dict[str, Any]) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="amqpsniff-batch", description=__doc__)
-    add = made.add_argument
+    result = argparse.ArgumentParser(prog="amqpsniff-batch", description=__doc__)
+    add = result.add_argument
     add("inputs", nargs="+", metavar="INPUT", help="captures, folders, patterns, URIs")
     add("-o", "--output", required=True, metavar="DIR", help="folder of the tables")
     add("--master", help="Spark master; default: what spark-submit says")
@@ -237,11 +241,11 @@ def parser() -> argparse.ArgumentParser:
     add("--rows", type=int, default=20, help="rows of a report that are shown")
     add("--task-bytes", type=int, default=TASK_BYTES)
     add("--progress", choices=("none", "json"), default="none")
-    return made
+    return result
 
 
 if __name__ == "__main__":
-    # spark-submit runs this file by itself; what it belongs to is the installed package
+    # spark-submit runs this file alone; its package is the installed one
     from amqpsniff.spark_jobs.batch import main as installed
 
     raise_gc_threshold()

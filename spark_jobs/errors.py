@@ -31,11 +31,11 @@ def tell(error: Exception) -> int:
 
     Raises the error again if its cause is unknown.
     """
-    told = error if isinstance(error, AmqpsniffError) else explained(error)
-    if told is None:
+    reported = error if isinstance(error, AmqpsniffError) else explained(error)
+    if reported is None:
         raise error
-    print(f"amqpsniff: {told.with_options()}", file=sys.stderr)
-    return exit_code(told)
+    print(f"amqpsniff: {reported.with_options()}", file=sys.stderr)
+    return exit_code(reported)
 
 
 def exit_code(error: AmqpsniffError) -> int:
@@ -180,12 +180,12 @@ def _java_is_over() -> bool:
 
 def local_folders() -> list[str]:
     """Folders of Spark's temporary files, by environment and configuration."""
-    named = os.environ.get("SPARK_LOCAL_DIRS", "")
-    if not named:
+    folders = os.environ.get("SPARK_LOCAL_DIRS", "")
+    if not folders:
         with contextlib.suppress(Exception):  # of Java, which may have ended
-            named = SparkConf().get("spark.local.dir") or ""
-    named = named or tempfile.gettempdir()
-    return [one.strip() for one in named.split(",") if one.strip()]
+            folders = SparkConf().get("spark.local.dir") or ""
+    folders = folders or tempfile.gettempdir()
+    return [folder.strip() for folder in folders.split(",") if folder.strip()]
 
 
 def _texts(error: BaseException | None) -> Iterator[str]:

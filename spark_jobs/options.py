@@ -77,13 +77,13 @@ class SourceOptions:
 
 
 def parse(options: Mapping[str, str]) -> SourceOptions:
-    """Read the options; raises UsageError for an invalid one, and for one that there is not."""
+    """Read the options; raises UsageError for an invalid or unknown one."""
     names = {name.lower() for name in NAMES}
     for name in options:
         if name.lower() not in names:
-            near = get_close_matches(name, NAMES, 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise UsageError(f"no option `{name}`{meant}; the options are {', '.join(NAMES[2:])}")
+            matches = get_close_matches(name, NAMES, 1)
+            hint = f" (did you mean {matches[0]}?)" if matches else ""
+            raise UsageError(f"no option `{name}`{hint}; the options are {', '.join(NAMES[2:])}")
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:
         raise UsageError(f"no mode `{mode}`; there are {', '.join(MODES)}")
@@ -187,9 +187,9 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
 def json_object(name: str, text: str) -> dict[str, Any]:
     """A JSON object from its text; raises UsageError for anything else."""
     try:
-        given = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
+        value = None
+    if not isinstance(value, dict):
         raise UsageError(f"{name}: `{text}` is not a JSON object")
-    return given
+    return value

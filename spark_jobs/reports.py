@@ -42,8 +42,8 @@ def dataframe(
 
     A time bucket has `bucket_seconds`; 0 to choose by the time that there is. `storage` are options
     for fsspec, if it reads the folder. Rows of `topology` are made at once, the others when Spark
-    is asked for them. Raises UsageError for a report that is not there, and for a folder that no
-    batch has written.
+    is asked for them. Raises UsageError for an unknown report, and for a folder without tables of a
+    batch.
     """
     report, manifest = find(name), require_manifest(Folder(output, storage))
     check_report(name, manifest)
@@ -63,15 +63,15 @@ def _graph(spark: SparkSession, rows: DataFrame) -> DataFrame:
 
     first, *others = topology_edges.ORDER
     in_order = rows.orderBy(rows[first].asc_nulls_last(), *others).toLocalIterator()
-    made = topology_edges.edges(_batches(in_order, to_arrow_schema(rows.schema)))
-    return spark.createDataFrame(made)
+    edges = topology_edges.edges(_batches(in_order, to_arrow_schema(rows.schema)))
+    return spark.createDataFrame(edges)
 
 
 def _batches(rows: Iterator[Row], kind: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    while some := [row.asDict() for row in islice(rows, BATCH_ROWS)]:
-        yield pa.RecordBatch.from_pylist(some, kind)
+    while batch := [row.asDict() for row in islice(rows, BATCH_ROWS)]:
+        yield pa.RecordBatch.from_pylist(batch, kind)
 
 
 def make(
@@ -89,23 +89,30 @@ def make(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one report with command-line arguments; the exit code."""
-    given = parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     from amqpsniff.spark_jobs.session import session
 
     try:
-        storage = json_object("--storage", given.storage)
-        check_report(given.name, require_manifest(Folder(given.tables, storage)))
-        spark = session(given.master, f"amqpsniff {given.name}", brief=True)
+        storage = json_object("--storage", arguments.storage)
+        check_report(arguments.name, require_manifest(Folder(arguments.tables, storage)))
+        spark = session(arguments.master, f"amqpsniff {arguments.name}", brief=True)
         spark.sparkContext.setLogLevel("ERROR")
         try:
-            if given.output:
-                rows = dataframe(spark, given.name, given.tables, given.bucket, storage)
-                writer = rows.write.mode("overwrite").format(given.format)
-                with saving(given.output):
-                    writer.option("header", "true").save(given.output)
+            if arguments.output:
+                rows = dataframe(spark, arguments.name, arguments.tables, arguments.bucket, storage)
+                writer = rows.write.mode("overwrite").format(arguments.format)
+                with saving(arguments.output):
+                    writer.option("header", "true").save(arguments.output)
             else:
-                made = make(spark, given.name, given.tables, given.rows, given.bucket, storage)
-                print(made.as_text())
+                report = make(
+                    spark,
+                    arguments.name,
+                    arguments.tables,
+                    arguments.rows,
+                    arguments.bucket,
+                    storage,
+                )
+                print(report.as_text())
         finally:
             spark.stop()
     except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
@@ -114,14 +121,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    listed = "\n".join(f"  {one.name:12}{one.about}" for one in REPORTS.values())
-    made = argparse.ArgumentParser(
+    names = "\n".join(f"  {report.name:12}{report.about}" for report in REPORTS.values())
+    result = argparse.ArgumentParser(
         prog="amqpsniff-report",
         description=__doc__,
-        epilog=f"reports:\n{listed}",
+        epilog=f"reports:\n{names}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = made.add_argument
+    add = result.add_argument
     add("name", metavar="NAME", help="the report")
     add("tables", metavar="TABLES", help="a folder that a batch has written")
     add("-o", "--output", metavar="DIR", help="write all rows there instead of showing some")
@@ -130,11 +137,11 @@ def parser() -> argparse.ArgumentParser:
     add("--storage", default="{}", metavar="JSON", help="options for fsspec")
     add("--master", help="Spark master; default: what spark-submit says")
     add("--rows", type=int, default=20, help="how many rows to show")
-    return made
+    return result
 
 
 if __name__ == "__main__":
-    # spark-submit runs this file by itself; what it belongs to is the installed package
+    # spark-submit runs this file alone; its package is the installed one
     from amqpsniff.spark_jobs.reports import main as installed
 
     sys.exit(installed())

@@ -40,12 +40,12 @@ class SparkRunner:
         """Results in the order of the items. Raises the error of a task that failed for good."""
         if not items:
             return []
-        told = function.__name__.strip("_").replace("_", " ")
+        label = function.__name__.strip("_").replace("_", " ")
         job: Future[list[Any]] = Future()
 
         def work() -> None:
             try:
-                self._context.setJobDescription(f"amqpsniff: {told}, {len(items)} tasks")
+                self._context.setJobDescription(f"amqpsniff: {label}, {len(items)} tasks")
                 rows = self._context.parallelize(items, len(items))
                 job.set_result(rows.map(function).collect())
             except BaseException as error:  # noqa: BLE001 (raised in the thread that waits)

@@ -167,24 +167,27 @@ class FileReading:
             self.needed.append(ENDS if ending else CAPTURE)
 
     def shares(self, listed: Sequence[Listed], earlier: Sequence[Listed] = ()) -> list[Share]:
-        """Partitions that read these files, and of earlier ones what goes on in these."""
+        """Partitions that read these files, and conversations of earlier files that continue."""
         files = survey_files(listed, self.options.storage, self.options.surveys)
-        bad = error_rows((one.size, one.findings) for one in files)
+        bad = error_rows((file.size, file.findings) for file in files)
         if bad and self.options.mode == "FAILFAST":
             raise CaptureError(bad[0]["detail"])
         if self.options.mode == "DROPMALFORMED":
             dropped = {row["path"] for row in bad}
-            files = [one for one in files if one.path not in dropped]
-        files = [one for one in files if self.options.has_time(one)]
+            files = [file for file in files if file.path not in dropped]
+        files = [file for file in files if self.options.has_time(file)]
         if self.table == ERRORS:
-            return [Share(rows=error_rows((one.size, one.findings) for one in files))]
+            return [Share(rows=error_rows((file.size, file.findings) for file in files))]
         since = None
         if earlier and files:
-            marks = set().union(*(one.marks for one in files))
-            begin = min((one.least_ns for one in files if one.least_ns is not None), default=0)
-            since = Since(frozenset(one.path for one in files), begin)
-            known = survey_files(earlier, self.options.storage, self.options.surveys)
-            files = [*files, *(one for one in map(partial(_going_on, marks), known) if one.marks)]
+            marks = set().union(*(file.marks for file in files))
+            begin = min((file.least_ns for file in files if file.least_ns is not None), default=0)
+            since = Since(frozenset(file.path for file in files), begin)
+            surveys = survey_files(earlier, self.options.storage, self.options.surveys)
+            files = [
+                *files,
+                *(file for file in map(partial(_continuing, marks), surveys) if file.marks),
+            ]
         task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
         linked = self.table == "messages" and not LINKED.isdisjoint(self.needed)
         if linked and not self.options.scratch:
@@ -193,14 +196,14 @@ class FileReading:
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
         if self.table == "findings" or (linked and self.options.scratch and plan.tasks):
             return self._of_all(plan, decoding, since)
-        more: dict[str, Any] = {"since": since, "opener": Opener(self.options.storage)}
-        shares = [Share([task], decoding=decoding, **more) for task in plan.tasks]
+        settings: dict[str, Any] = {"since": since, "opener": Opener(self.options.storage)}
+        shares = [Share([task], decoding=decoding, **settings) for task in plan.tasks]
         return shares or [Share()]
 
     def _of_all(self, plan: Plan, decoding: Options, since: Since | None) -> list[Share]:
         """Partitions of a table whose rows need the results of all tasks."""
-        for one in plan.files:
-            one.forget_conversations()
+        for file in plan.files:
+            file.forget_conversations()
         scratch = f"{self.options.scratch or tempfile.gettempdir()}/{uuid.uuid4().hex}"
         names = [name for name in self.needed if name not in LINKED]
         order = TaskSpec(
@@ -212,8 +215,8 @@ class FileReading:
         scan = Scan(order)
         last = len(plan.tasks) - 1
         if not (self.options.scratch and plan.tasks):
-            more: dict[str, Any] = {"scan": scan, "number": last, "alone": True}
-            return [Share(plan.tasks, plan.files, since=since, **more)]
+            settings: dict[str, Any] = {"scan": scan, "number": last, "alone": True}
+            return [Share(plan.tasks, plan.files, since=since, **settings)]
         scan.begin(plan.tasks)
         return [
             Share(files=plan.files if at == last else (), since=since, scan=scan, number=at)
@@ -272,15 +275,15 @@ class FileReading:
                     yield batch
 
     def _read(self, file: Written) -> Iterator[pa.RecordBatch]:
-        """The rows of a file; columns that it has not are null."""
+        """The rows of a file; columns that it does not have are null."""
         import pyarrow as pa
         import pyarrow.dataset as ds
 
-        whole = self._schema()
-        schema = pa.schema([whole.field(name) for name in dict.fromkeys(self.needed)])
+        full = self._schema()
+        schema = pa.schema([full.field(name) for name in dict.fromkeys(self.needed)])
         with Folder(file.folder, self.options.storage).open(file.name) as opened:
-            there = ds.ParquetFileFormat().make_fragment(opened)
-            yield from there.to_batches(schema=schema, batch_readahead=1)
+            fragment = ds.ParquetFileFormat().make_fragment(opened)
+            yield from fragment.to_batches(schema=schema, batch_readahead=1)
 
     def _schema(self) -> pa.Schema:
         return arrow_schema(self.table, everything=True)
@@ -358,10 +361,10 @@ class AmqpStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         if start[UNTIL] >= end[UNTIL]:
             return []
-        listed = sorted(self._listed())
-        new = [one for when, one in listed if start[UNTIL] < when <= end[UNTIL]]
-        earlier = [one for when, one in listed if when <= start[UNTIL]]
-        held = list(accumulate(one.size or 0 for one in reversed(earlier)))
+        timed = sorted(self._listed())
+        new = [file for when, file in timed if start[UNTIL] < when <= end[UNTIL]]
+        earlier = [file for when, file in timed if when <= start[UNTIL]]
+        held = list(accumulate(file.size or 0 for file in reversed(earlier)))
         count = bisect_right(held, self.reading.options.look_back)
         return self.reading.shares(new, earlier[len(earlier) - count :]) if new else []
 
@@ -379,24 +382,24 @@ class AmqpStreamReader(DataSourceStreamReader):
             listed = list_captures(options.paths, options.storage)
         except CaptureError:  # none has come yet
             return []
-        return [(_changed_ns(one), one) for one in listed]
+        return [(_changed_ns(file), file) for file in listed]
 
 
-def _going_on(marks: set[int], one: Surveyed) -> Surveyed:
+def _continuing(marks: set[int], file: Surveyed) -> Surveyed:
     """A file with no other conversations than these."""
-    pairs = zip(one.marks, one.mark_bytes, strict=True)
-    kept = {mark: octets for mark, octets in pairs if mark in marks}
-    return replace(one, marks=array("q", kept), mark_bytes=array("q", kept.values()))
+    pairs = zip(file.marks, file.mark_bytes, strict=True)
+    chosen = {mark: octets for mark, octets in pairs if mark in marks}
+    return replace(file, marks=array("q", chosen), mark_bytes=array("q", chosen.values()))
 
 
-def _changed_ns(one: Listed) -> int:
+def _changed_ns(file: Listed) -> int:
     """Time of the last change of a file, or of the move to its folder."""
-    if one.modified_ns is None or is_remote(one.path):
-        return one.modified_ns or 0
+    if file.modified_ns is None or is_remote(file.path):
+        return file.modified_ns or 0
     try:
-        return max(one.modified_ns, Path(one.path).stat().st_ctime_ns)
+        return max(file.modified_ns, Path(file.path).stat().st_ctime_ns)
     except OSError:
-        return one.modified_ns
+        return file.modified_ns
 
 
 def arrow_schema(table: str, *, everything: bool = False) -> pa.Schema:
@@ -406,13 +409,13 @@ def arrow_schema(table: str, *, everything: bool = False) -> pa.Schema:
 
 def _check_columns(table: str, schema: StructType) -> None:
     """Raise UsageError unless a schema has columns of the table, with their types."""
-    known = from_arrow_schema(arrow_schema(table, everything=True))
-    types = {one.name: one.dataType for one in known}
-    for one in schema:
-        if one.name not in types:
-            raise UsageError(f"{table}: {no_column(one.name, types)}")
-        if one.dataType != types[one.name]:
+    expected = from_arrow_schema(arrow_schema(table, everything=True))
+    types = {column.name: column.dataType for column in expected}
+    for column in schema:
+        if column.name not in types:
+            raise UsageError(f"{table}: {no_column(column.name, types)}")
+        if column.dataType != types[column.name]:
             raise UsageError(
-                f"column `{one.name}` is {types[one.name].simpleString()}, "
-                f"not {one.dataType.simpleString()}"
+                f"column `{column.name}` is {types[column.name].simpleString()}, "
+                f"not {column.dataType.simpleString()}"
             )

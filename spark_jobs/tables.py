@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATTERN = re.compile(r"[\[\]{}*?\\]")
-"""What Spark takes for a pattern in the name of a folder."""
+"""Characters of a folder's name that Spark takes for a pattern."""
 
 
 def read_table(
@@ -50,14 +50,14 @@ def read_table(
     """
     manifest = manifest or require_manifest(Folder(output, storage))
     base = whole_path(output).rstrip("/")
-    whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
-    chosen = whole if columns is None else StructType([whole[name] for name in columns])
+    full = from_arrow_schema(arrow_schema(table, everything=columns is not None))
+    chosen = full if columns is None else StructType([full[name] for name in columns])
     files = [f"{base}/{name}" for name in files_of(manifest, table, columns or ())]
     if not files:
         rows = spark.createDataFrame([], chosen)
     elif storage or _PATTERN.search(base) or not java_knows(spark, base):
-        told = {"table": table, "storageOptions": json.dumps(dict(storage or {}))}
-        rows = spark.read.format("amqp").options(**told).schema(chosen).load(base)
+        options = {"table": table, "storageOptions": json.dumps(dict(storage or {}))}
+        rows = spark.read.format("amqp").options(**options).schema(chosen).load(base)
     else:
         reader = spark.read.option("basePath", f"{base}/{table}")
         rows = (reader if columns is None else reader.schema(chosen)).parquet(*files)

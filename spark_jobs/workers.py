@@ -45,20 +45,20 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
 
     The zips of a PySpark that is not installed stay.
     """
-    given = list(path)
-    left = []
-    for one in given:
-        zipped = Path(one)
+    entries = list(path)
+    remaining = []
+    for entry in entries:
+        zipped = Path(entry)
         installed = zipped.parent.parent.parent  # of pyspark/python/lib/pyspark.zip
         if (
             zipped.suffix == ".zip"
             and zipped.name.startswith(("pyspark", "py4j"))
             and (installed / "worker.py").exists()
-            and str(installed.parent) in given
+            and str(installed.parent) in entries
         ):
             continue
-        left.append(one)
-    return left
+        remaining.append(entry)
+    return remaining
 
 
 def main() -> None:

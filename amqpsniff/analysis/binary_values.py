@@ -113,7 +113,7 @@ def msgpack(octets: bytes) -> str:
             return {"ext": data.number(">b"), "hex": data.take(size).hex()}
         return _text(data.take(size))
 
-    return _whole(data, read())
+    return _to_json(data, read())
 
 
 _BREAK = object()
@@ -128,32 +128,32 @@ def cbor(octets: bytes) -> str:
     data = _Octets(octets)
 
     def several(count: int | None, depth: int) -> list[Any]:
-        found: list[Any] = []
-        while count is None or len(found) < count:
-            one = read(depth + 1)
-            if one is _BREAK:
+        values: list[Any] = []
+        while count is None or len(values) < count:
+            value = read(depth + 1)
+            if value is _BREAK:
                 if count is not None:
                     raise ValueError("a break inside a value of known length")
                 break
-            found.append(one)
-        return found
+            values.append(value)
+        return values
 
     def read(depth: int = 0) -> Any:
         data.count(depth)
         first = data.number(">B")
-        kind, more = first >> 5, first & 31
+        kind, info = first >> 5, first & 31
         if kind == 7:
-            if more in _CBOR_FLOATS:
-                return data.number(_CBOR_FLOATS[more])
-            if more not in _CBOR_SIMPLE:
+            if info in _CBOR_FLOATS:
+                return data.number(_CBOR_FLOATS[info])
+            if info not in _CBOR_SIMPLE:
                 raise ValueError("not a simple value")
-            return _CBOR_SIMPLE[more]
-        size: int | None = more
-        if 24 <= more < 28:
-            size = data.number((">B", ">H", ">I", ">Q")[more - 24])
-        elif more == 31 and 2 <= kind <= 5:
+            return _CBOR_SIMPLE[info]
+        size: int | None = info
+        if 24 <= info < 28:
+            size = data.number((">B", ">H", ">I", ">Q")[info - 24])
+        elif info == 31 and 2 <= kind <= 5:
             size = None
-        elif more > 27:
+        elif info > 27:
             raise ValueError("not a size")
         return of_kind(kind, size, depth)
 
@@ -171,7 +171,7 @@ def cbor(octets: bytes) -> str:
             return size
         return -1 - size if kind == 1 else _text(data.take(size))
 
-    return _whole(data, read())
+    return _to_json(data, read())
 
 
 def protobuf(octets: bytes) -> str:
@@ -277,7 +277,7 @@ def _name(key: Any) -> str:
     return key if isinstance(key, str) else json.dumps(key, default=str)
 
 
-def _whole(data: _Octets, value: Any) -> str:
+def _to_json(data: _Octets, value: Any) -> str:
     if data.rest or value is _BREAK:
         raise ValueError("bytes are left over")
     return json.dumps(value, ensure_ascii=False)

@@ -22,7 +22,7 @@ MAX_UNPACKED_BYTES = 1 << 20
 """Bytes of an unpacked body that are looked at: one can unpack to gigabytes."""
 
 COLUMNS = ("body", "content_type", "content_encoding", "headers")
-"""Columns of messages that say how a body is read, beside those of a line."""
+"""Columns of messages that decide how a body is read, besides those of a line."""
 
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _BY_TYPE: tuple[tuple[str, str, Callable[[bytes], str]], ...] = (
@@ -80,13 +80,15 @@ def body_text(message: Mapping[str, Any], limit: int | None = None) -> BodyText 
     """The body of a row of messages as text; None without one.
 
     Of a body that is text only the first `limit` bytes are read. `content_type`,
-    `content_encoding` and `headers` of the row are used where they are there.
+    `content_encoding` and `headers` of the row are used if it has them.
     """
     body = message.get("body")
     if body is None:
         return None
-    named = encoding_of({"content_encoding": None, "headers": None, **message})
-    encoding = named if named in ENCODINGS else "gzip" if body.startswith(_GZIP_MAGIC) else None
+    declared = encoding_of({"content_encoding": None, "headers": None, **message})
+    encoding = (
+        declared if declared in ENCODINGS else "gzip" if body.startswith(_GZIP_MAGIC) else None
+    )
     form, octets, cut = [], body, False
     if encoding is not None:
         opened = _opened(body, encoding)
@@ -97,14 +99,14 @@ def body_text(message: Mapping[str, Any], limit: int | None = None) -> BodyText 
     name, text = _read(octets, content_type, cut=cut)
     if text is None:
         shown = octets[:limit]
-        whole = len(shown) == len(octets) and not cut
-        text = as_text(shown, whole=whole, charset=_charset(content_type, message))
+        complete = len(shown) == len(octets) and not cut
+        text = as_text(shown, complete=complete, charset=_charset(content_type, message))
     if text is None and octets is body and message.get("method") in MESSAGES:
         name, text = _first(octets, (_VALUE,))
         inner = binary_values.amqp_binary(body)
-        found = inner and body_text({**message, "body": inner, "method": None}, limit)
-        if found and found.text is not None:
-            return replace(found, form=", ".join(filter(None, (_VALUE[0], found.form))))
+        content = inner and body_text({**message, "body": inner, "method": None}, limit)
+        if content and content.text is not None:
+            return replace(content, form=", ".join(filter(None, (_VALUE[0], content.form))))
     return BodyText(octets, ", ".join([*form, *filter(None, (name,))]), text, cut, name is not None)
 
 
@@ -149,13 +151,13 @@ def _charset(content_type: str, message: Mapping[str, Any]) -> str:
     return found.name if found._is_text_encoding else "utf-8"
 
 
-def as_text(octets: bytes, *, whole: bool, charset: str = "utf-8") -> str | None:
+def as_text(octets: bytes, *, complete: bool, charset: str = "utf-8") -> str | None:
     """The bytes as text; None if they are not text. The end may be cut within a character."""
-    for missing in range(1 if whole else 4):
+    for missing in range(1 if complete else 4):
         try:
             text = octets[: len(octets) - missing].decode(charset)
         except (UnicodeError, LookupError):
             continue
-        odd = sum(not one.isprintable() and one not in "\n\r\t" for one in text)
+        odd = sum(not character.isprintable() and character not in "\n\r\t" for character in text)
         return text if odd == 0 else None
     return None

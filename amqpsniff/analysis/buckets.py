@@ -92,12 +92,12 @@ class Steps:
         """True if there is more than one time, so that something may have a rate."""
         return self._first < self._last
 
-    def groups(self, most: int) -> list[range]:
-        """Steps put together for a chart, in groups that differ by one step at most."""
+    def groups(self, limit: int) -> list[range]:
+        """Groups of steps for a chart; their lengths differ by one step at most."""
         first, last = self.used
-        number = min(most, last - first)
+        number = min(limit, last - first)
         ends = [first + at * (last - first) // number for at in range(number + 1)] if number else []
-        return [range(*two) for two in pairwise(ends)]
+        return [range(*pair) for pair in pairwise(ends)]
 
     def seconds(self, group: range) -> float:
         """The seconds of a group, without those before the first time or after the last.
@@ -127,7 +127,7 @@ class Counts:
         self._sums, _ = folded(self._sums, array("q"))
 
     def move(self, steps: int) -> None:
-        """The axis begins so many steps earlier."""
+        """The axis begins this number of steps earlier."""
         self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MAX_STEPS]
 
     def add(self, times: Any, amounts: Any = None) -> None:
@@ -137,11 +137,12 @@ class Counts:
             steps = self._steps
             add_sums(self._sums, times, amounts or array("q"), steps.begin_ns, steps.width_ns)
 
-    def rates(self, most: int) -> list[float]:
+    def rates(self, limit: int) -> list[float]:
         """Amounts per second, in a limited number of groups of steps."""
         steps = self._steps
         return [
-            sum(self._sums[one.start : one.stop]) / steps.seconds(one) for one in steps.groups(most)
+            sum(self._sums[group.start : group.stop]) / steps.seconds(group)
+            for group in steps.groups(limit)
         ]
 
     @property
@@ -168,7 +169,7 @@ class Levels:
         self._sums, self._peaks = folded(self._sums, self._peaks)
 
     def move(self, steps: int) -> None:
-        """The axis begins so many steps earlier."""
+        """The axis begins this number of steps earlier."""
         missing = array("q", bytes(8 * steps))
         self._sums = (missing + self._sums)[:MAX_STEPS]
         self._peaks = (missing + self._peaks)[:MAX_STEPS]
@@ -189,11 +190,11 @@ class Levels:
         self._peaks[place] = max(self._peaks[place], self._sums[place] + amount)
         self._sums[place] += amount
 
-    def levels(self, most: int) -> list[float]:
+    def levels(self, limit: int) -> list[float]:
         """The highest number within each of a limited number of groups of steps."""
         sums = accumulate(self._sums, initial=0)
         highest = [level + peak for level, peak in zip(sums, self._peaks, strict=False)]
-        return [max(highest[one.start : one.stop]) for one in self._steps.groups(most)]
+        return [max(highest[group.start : group.stop]) for group in self._steps.groups(limit)]
 
     @property
     def total(self) -> int:
@@ -224,15 +225,15 @@ class Delays:
         return self._all.facts()[2] or 0
 
     def move(self, steps: int) -> None:
-        """The axis begins so many steps earlier."""
+        """The axis begins this number of steps earlier."""
         self._counts = {step + steps: counts for step, counts in self._counts.items()}
 
     def fold(self) -> None:
         """Two steps become one."""
         before, self._counts = self._counts, {}
         for step, counts in before.items():
-            known = self._counts.get(step // 2)
-            self._counts[step // 2] = counts if known is None else _total((known, counts))
+            folded = self._counts.get(step // 2)
+            self._counts[step // 2] = counts if folded is None else _total((folded, counts))
 
     def add(self, times: Any, delays: Any) -> None:
         """Count a delay at each time; both are arrays of 64 bits, in ns.
@@ -241,16 +242,16 @@ class Delays:
         """
         at, took = times, delays
         if took and extent(took)[0] < 0:
-            kept = [row for row, one in enumerate(took) if one >= 0]
-            at, took = (array("q", [column[row] for row in kept]) for column in (at, took))
+            rows = [row for row, delay_ns in enumerate(took) if delay_ns >= 0]
+            at, took = (array("q", [column[row] for row in rows]) for column in (at, took))
         if at:
             steps = self._steps
             steps.cover(*extent(at))
             add_delays(self._all, self._counts, at, took, steps.begin_ns, steps.width_ns)
 
-    def quantiles(self, fractions: Sequence[float], most: int) -> list[list[float | None]]:
+    def quantiles(self, fractions: Sequence[float], limit: int) -> list[list[float | None]]:
         """Of each group of steps the times in ns that these fractions do not exceed, or None."""
-        return [_quantiles(self._sum(group), fractions) for group in self._steps.groups(most)]
+        return [_quantiles(self._sum(group), fractions) for group in self._steps.groups(limit)]
 
     def overall(self, fractions: Sequence[float]) -> list[int | None]:
         """The same of all times."""
@@ -270,7 +271,7 @@ class Delays:
 
 def _total(several: Iterable[array[int]]) -> array[int]:
     """Sums of arrays of 32 bits as large numbers, ten times as quick; no place overflows."""
-    total = sum(int.from_bytes(one, byteorder) for one in several)
+    total = sum(int.from_bytes(counts, byteorder) for counts in several)
     return array("i", total.to_bytes(4 * PLACES, byteorder))
 
 

@@ -36,8 +36,8 @@ class ClientNames:
         clients = texts_of(batch.column("client"))
         for client in set(batch.column("client").to_pylist() if clients is None else clients):
             self.see(client)
-        known = texts_of(batch.column("method"))
-        if known is not None and NAMING.isdisjoint(known):
+        methods = texts_of(batch.column("method"))
+        if methods is not None and NAMING.isdisjoint(methods):
             return
         for at, method in enumerate(values(batch, "method")):
             if method not in NAMING:  # Arrow's functions would find it, but take long to import
@@ -57,8 +57,8 @@ class ClientNames:
         for row in connections:
             self._name(row["connection_id"], row["connection_name"])
 
-    def _name(self, connection_id: str, said: str | None) -> None:
-        name = given_name(said)
+    def _name(self, connection_id: str, text: str | None) -> None:
+        name = given_name(text)
         if name and len(self.names) < MAX_NAMES:
             self.names[connection_id] = name
 

@@ -26,7 +26,7 @@ MAX_NAMES = 3
 """Clients that are named of a finding."""
 
 MAX_KEPT = 65_536
-"""Connections whose clients are remembered; the later ones have their addresses."""
+"""Connections whose clients are remembered; later ones are shown by their addresses."""
 
 
 class Introductions:
@@ -36,43 +36,43 @@ class Introductions:
     """
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, bytes | None, str | None, int, int]] = []
+        self._handshakes: list[tuple[str, bytes | None, str | None, int, int]] = []
 
     def add(self, connection: Any) -> None:
-        """Take an `amqpsniff.decode.state.Connection` that is over."""
+        """Add an `amqpsniff.decode.state.Connection` that ended."""
         session = connection.session
-        if session is None or len(self._said) >= MAX_KEPT:
+        if session is None or len(self._handshakes) >= MAX_KEPT:
             return
-        said = _alike(session.handshake_json("connection.start-ok"))
+        handshake = _shared(session.handshake_json("connection.start-ok"))
         packets = connection.conversation.packets
-        self._said.append((connection.name()[0], said, connection.user, *packets))
+        self._handshakes.append((connection.name()[0], handshake, connection.user, *packets))
 
-    def rows(self, wanted: Collection[str | None]) -> Iterator[Row]:
+    def rows(self, connection_ids: Collection[str | None]) -> Iterator[Row]:
         """Rows with `CONNECTION_COLUMNS` of the connections with these ids."""
         names: dict[bytes | None, Row] = {}
-        for connection_id, said, user, from_client, from_server in self._said:
-            if connection_id not in wanted:
+        for connection_id, handshake, user, from_client, from_server in self._handshakes:
+            if connection_id not in connection_ids:
                 continue
-            if said not in names:
-                properties = read_object(said).get("client_properties")
-                told = properties if isinstance(properties, dict) else {}
-                names[said] = {
-                    "client_product": peer_property(told, "product"),
-                    "connection_name": peer_property(told, "connection_name"),
+            if handshake not in names:
+                value = read_object(handshake).get("client_properties")
+                properties = value if isinstance(value, dict) else {}
+                names[handshake] = {
+                    "client_product": peer_property(properties, "product"),
+                    "connection_name": peer_property(properties, "connection_name"),
                 }
             yield {
                 "connection_id": connection_id,
                 "user": user,
-                **names[said],
+                **names[handshake],
                 "client_packets": from_client,
                 "server_packets": from_server,
             }
 
 
 @lru_cache(256)
-def _alike(said: bytes | None) -> bytes | None:
+def _shared(handshake: bytes | None) -> bytes | None:
     """One object for equal handshakes: most clients send the same as others."""
-    return said
+    return handshake
 
 
 class Clients:
@@ -90,37 +90,45 @@ class Clients:
 
         A name longer than `MAX_NAME` ends in an ellipsis.
         """
-        one = self._rows.get(connection_id, {})
-        name = given_name(one.get("connection_name"), one.get("client_product")) or ""
+        row = self._rows.get(connection_id, {})
+        name = given_name(row.get("connection_name"), row.get("client_product")) or ""
         return shortened(harmless(name), MAX_NAME)
 
     def one_sided(self, connection_id: str | None) -> bool:
         """True if only one direction of a connection was captured."""
-        one = self._rows.get(connection_id, {})
-        return 0 in (one.get("client_packets"), one.get("server_packets"))
+        row = self._rows.get(connection_id, {})
+        return 0 in (row.get("client_packets"), row.get("server_packets"))
 
     def short(self, findings: Iterable[Finding]) -> str:
         """The first client of some findings, and how many more there are: `web-1 +14`."""
-        ends = dict.fromkeys((one.connection_id, one.client) for one in findings)
-        first, *others = dict.fromkeys(self.name(one) or harmless(end or "") for one, end in ends)
+        ends = dict.fromkeys((finding.connection_id, finding.client) for finding in findings)
+        first, *others = dict.fromkeys(
+            self.name(connection_id) or harmless(end or "") for connection_id, end in ends
+        )
         return f"{first} +{len(others)}" if others else first
 
-    def who(self, findings: Iterable[Finding]) -> str:
+    def describe(self, findings: Iterable[Finding]) -> str:
         """The clients of findings: `billing (user app, 10.0.0.2)`; of many the first ones."""
-        connections = dict.fromkeys(one.connection_id for one in findings)
-        addresses = {one.client for one in findings if one.client}
-        names = [one for one in dict.fromkeys(map(self.name, connections)) if one]
-        users = {user for one in connections if (user := self._rows.get(one, {}).get("user"))}
-        hosts = sorted({_host(one) for one in addresses} - {""})
-        more = len(names) - MAX_NAMES
-        who = ", ".join(names[:MAX_NAMES]) + (f" and {plural(more, 'other')}" if more > 0 else "")
+        connections = dict.fromkeys(finding.connection_id for finding in findings)
+        addresses = {finding.client for finding in findings if finding.client}
+        names = [name for name in dict.fromkeys(map(self.name, connections)) if name]
+        users = {
+            user
+            for connection in connections
+            if (user := self._rows.get(connection, {}).get("user"))
+        }
+        hosts = sorted({_host(address) for address in addresses} - {""})
+        others = len(names) - MAX_NAMES
+        text = ", ".join(names[:MAX_NAMES]) + (
+            f" and {plural(others, 'other')}" if others > 0 else ""
+        )
         if not names:
-            one = len(addresses) < 2
-            who = harmless("".join(addresses)) if one else plural(len(addresses), "client")
-            hosts = [] if one else hosts
+            single = len(addresses) < 2
+            text = harmless("".join(addresses)) if single else plural(len(addresses), "client")
+            hosts = [] if single else hosts
         login = [f"user {harmless(user)}" for user in users if len(users) == 1]
         login += [some(hosts)] if hosts else []
-        return f"{who} ({', '.join(login)})" if login and who else who
+        return f"{text} ({', '.join(login)})" if login and text else text
 
     def named_in(self, row: Row) -> bool:
         """True if the detail of a finding names its client and its host itself."""

@@ -36,7 +36,7 @@ ENCODINGS = {
     "br": ".br",
     "application/x-brotli": ".br",
 }
-"""Content encodings that can be undone, and what is added to a file's name while they are not."""
+"""Content encodings that can be decoded, and the ending of a file's name without decoding."""
 
 KOMBU_HEADER = "compression"
 """The header in which Kombu and Celery say how a body is packed."""
@@ -71,7 +71,7 @@ class NotDecodable(Exception):
     """The bytes do not have their content encoding, or decode to too many."""
 
 
-def decoded(body: bytes, encoding: str, most: int = MAX_DECODED_BYTES) -> Iterator[bytes]:
+def decoded(body: bytes, encoding: str, limit: int = MAX_DECODED_BYTES) -> Iterator[bytes]:
     """The decoded body, in pieces, with limited size; `encoding` is one of `ENCODINGS`.
 
     Raises NotDecodable, perhaps after some pieces.
@@ -80,8 +80,8 @@ def decoded(body: bytes, encoding: str, most: int = MAX_DECODED_BYTES) -> Iterat
     form = ENCODINGS[encoding]
     for piece in _PIECES.get(form, _zlib)(body):
         total += len(piece)
-        if total > most:
-            raise NotDecodable(f"decodes to more than {most:,} bytes")
+        if total > limit:
+            raise NotDecodable(f"decodes to more than {limit:,} bytes")
         yield piece
 
 
@@ -170,9 +170,9 @@ _PIECES: dict[str, Callable[[bytes], Iterator[bytes]]] = {
 
 def encoding_of(message: dict[str, Any]) -> str:
     """The content encoding of a message, by its property or by Kombu's header."""
-    named = (message["content_encoding"] or "").strip().lower()
-    if named in ENCODINGS or not message["headers"]:
-        return named
+    encoding = (message["content_encoding"] or "").strip().lower()
+    if encoding in ENCODINGS or not message["headers"]:
+        return encoding
     return str(json.loads(message["headers"]).get(KOMBU_HEADER)).lower()
 
 

@@ -1,4 +1,4 @@
-"""One connection from its beginning to its end: which one is meant, and what happened on it."""
+"""One connection from its beginning to its end: how it is found, and its events."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ class ConversationFinder:
     ) -> None:
         self._selection = selection
         timed = Selection(from_=selection.from_, to=selection.to)
-        named = Selection(**{name: getattr(selection, name) for name in _NAMING})
+        by_name = Selection(**{name: getattr(selection, name) for name in _NAMING})
         self._timed = RowFilter(timed, "findings", started)
-        self._named = RowFilter(named, "connections", started)
-        self._all, self._meant = _Connections(), _Connections()
+        self._named = RowFilter(by_name, "connections", started)
+        self._all, self._matching = _Connections(), _Connections()
         self._findings: list[Row] = []
         self._silences: list[Silence] = []
         self._packets = packets
@@ -95,48 +95,54 @@ class ConversationFinder:
     def add(self, table: str, batch: Any) -> None:
         """Look through a batch of `connections` or, behind all of those, `findings`."""
         if table == "findings":
-            if self._meant.only is not None:
+            if self._matching.only is not None:
                 timed = self._timed.of(batch)
-                self._findings += _of(timed, {self._meant.only["connection_id"]}).to_pylist()
+                self._findings += _rows_of(
+                    timed, {self._matching.only["connection_id"]}
+                ).to_pylist()
         else:
             self._all.add(batch)
-            named = self._named.of(batch)
-            self._meant.add(named if self._packets is None else _of(named, self._holders))
+            matching = self._named.of(batch)
+            self._matching.add(
+                matching if self._packets is None else _rows_of(matching, self._holders)
+            )
 
     def found(self) -> Conversation | None:
         """The connection without its entries; None if there is no AMQP.
 
-        Raises UsageError if no connection is meant, or several are.
+        Raises UsageError if no connection matches, or several do.
         """
         if not self._all.number:
             return None
-        row = self._one()
-        mine, channel = row["connection_id"], self._selection.channel
+        row = self._row()
+        connection_id, channel = row["connection_id"], self._selection.channel
         findings = [
-            one for one in self._findings if channel is None or one["channel"] in (None, channel)
+            finding
+            for finding in self._findings
+            if channel is None or finding["channel"] in (None, channel)
         ]
-        silences = [one for one in self._silences if one.connection_id == mine]
+        silences = [silence for silence in self._silences if silence.connection_id == connection_id]
         return Conversation(row, findings, silences)
 
-    def _one(self) -> Row:
-        meant = self._meant
-        given = (getattr(self._selection, name) for name in _NAMING)
-        wanted = " ".join(map(shown, filter(None, given)))
-        if meant.only is not None:
-            return meant.only
-        if not meant.number and self._packets is not None:
+    def _row(self) -> Row:
+        matching = self._matching
+        filters = (getattr(self._selection, name) for name in _NAMING)
+        query = " ".join(map(shown, filter(None, filters)))
+        if matching.only is not None:
+            return matching.only
+        if not matching.number and self._packets is not None:
             raise UsageError(
                 f"no bytes of a connection in packet {self._packets[0]}; give another, or "
                 f"`connection`: {self._all.names()}",
                 "connection",
             )
-        if not meant.number:
-            raise UsageError(f"no connection `{wanted}`; there are {self._all.names()}")
+        if not matching.number:
+            raise UsageError(f"no connection `{query}`; there are {self._all.names()}")
         if self._selection.connection is None:
-            text = f"{meant.number} connections; give `connection`: {meant.names()}"
+            text = f"{matching.number} connections; give `connection`: {matching.names()}"
             raise UsageError(text, "connection")
         raise UsageError(
-            f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}"
+            f"{matching.number} connections are `{query}`; give more of it: {matching.names()}"
         )
 
 
@@ -148,12 +154,12 @@ def share_of(rows: Iterable[Row]) -> Partition | None:
     return None if marks is None else Partition(only=marks)
 
 
-def _of(batch: Any, connections: set[str]) -> Any:
+def _rows_of(batch: Any, connections: set[str]) -> Any:
     """The rows of a batch that are of these connections."""
     import pyarrow as pa
 
-    wanted = [one in connections for one in values(batch, "connection_id")]
-    return batch.filter(pa.array(wanted, pa.bool_()))
+    mask = [value in connections for value in values(batch, "connection_id")]
+    return batch.filter(pa.array(mask, pa.bool_()))
 
 
 class _Connections:
@@ -168,27 +174,27 @@ class _Connections:
 
     def add(self, batch: Any) -> None:
         self.number += batch.num_rows
-        kept = batch.slice(0, MAX_KEPT - len(self.clients))
+        rows = batch.slice(0, MAX_KEPT - len(self.clients))
         ids, names, clients = (
-            values(kept, name) for name in ("connection_id", "connection_name", "client")
+            values(rows, name) for name in ("connection_id", "connection_name", "client")
         )
         self.clients.update(zip(ids, zip(names, clients, strict=True), strict=True))
         if len(self.clients) > 1:
             self.only = None
-        elif kept.num_rows:
-            self.only = kept.slice(kept.num_rows - 1).to_pylist()[0]
+        elif rows.num_rows:
+            self.only = rows.slice(rows.num_rows - 1).to_pylist()[0]
 
     def names(self) -> str:
         """The connections, each by the unique beginning of its id."""
         ids = sorted(self.clients)
-        length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
+        length = 8 if len({connection_id[:8] for connection_id in ids}) == len(ids) else 16
         names = []
-        for one in ids[:MAX_NAMED]:
-            name, client = self.clients[one]
+        for connection_id in ids[:MAX_NAMED]:
+            name, client = self.clients[connection_id]
             shown = (shortened(harmless(name or ""), MAX_NAME), client or "client not known")
-            names.append(f"{one[:length]} ({' '.join(filter(None, shown))})")
-        more = f" and {self.number - MAX_NAMED} more" if self.number > MAX_NAMED else ""
-        return ", ".join(names) + more
+            names.append(f"{connection_id[:length]} ({' '.join(filter(None, shown))})")
+        rest = f" and {self.number - MAX_NAMED} more" if self.number > MAX_NAMED else ""
+        return ", ".join(names) + rest
 
 
 def entries_of(
@@ -203,18 +209,18 @@ def entries_of(
         started: Gives the time at which the capture began.
     """
     timed = Selection(selection.connection, None, selection.from_, selection.to)
-    whole = RowFilter(Selection(selection.connection), "frames", started)
+    of_connection = RowFilter(Selection(selection.connection), "frames", started)
     in_time = RowFilter(timed, "frames", started)
-    wanted = RowFilter(selection, "frames", started)
+    chosen = RowFilter(selection, "frames", started)
     gaps = Gaps()
     for table, batch in batches:
         if table == "messages":
             yield from timeline.messages(batch)
         else:
-            for gap, piece in gaps.split(whole.of(batch)):
+            for gap, piece in gaps.split(of_connection.of(batch)):
                 if gap is not None and in_time.of(piece.slice(0, 1)).num_rows:
                     timeline.put(gap)
-                timeline.frames(without_folded(wanted.of(piece)))
+                timeline.frames(without_folded(chosen.of(piece)))
         yield from timeline.ready()
     yield from timeline.ready(last=True)
 

@@ -36,11 +36,11 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    known = texts_of(column)
-    if known is None:
+    texts = texts_of(column)
+    if texts is None:
         return pc.is_in(column, value_set=pa.array(sorted(names), pa.string()))
-    wanted = [code for code, text in enumerate(known) if text in names]
-    return pc.is_in(column.indices.cast(pa.int32()), value_set=_integers("i", wanted))
+    chosen = [code for code, text in enumerate(texts) if text in names]
+    return pc.is_in(column.indices.cast(pa.int32()), value_set=_integers("i", chosen))
 
 
 def with_sent_bytes(batch: Any) -> Any:
@@ -51,9 +51,9 @@ def with_sent_bytes(batch: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ended = pc.invert(is_one_of(batch.column("status"), frozenset(("incomplete",))))
+    complete = pc.invert(is_one_of(batch.column("status"), frozenset(("incomplete",))))
     size = batch.column("body_size")
-    sent = pc.if_else(pc.or_(ended, pc.is_null(size)), size, batch.column("body_captured"))
+    sent = pc.if_else(pc.or_(complete, pc.is_null(size)), size, batch.column("body_captured"))
     names = [*batch.schema.names, SENT]
     return pa.RecordBatch.from_arrays([*batch.columns, sent], names=names)
 
@@ -73,15 +73,15 @@ def grouped(
             columns["row"] = row_numbers(batch.num_rows)
         elif name:
             columns[name] = batch.column(name)
-    made = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
-    aggregates = [f"{name}_{how}" if name else how for name, how in sums]
+    groups = pa.table(columns).group_by(list(names), use_threads=False).aggregate(list(sums))
+    aggregates = [f"{name}_{function}" if name else function for name, function in sums]
     cells = []
     for name in names:
-        column, known = made.column(name).to_pylist(), texts_of(batch.column(name))
-        if known is not None:
-            column = [None if code is None else known[code] for code in column]
+        column, texts = groups.column(name).to_pylist(), texts_of(batch.column(name))
+        if texts is not None:
+            column = [None if code is None else texts[code] for code in column]
         cells.append(column)
-    cells += [made.column(name).to_pylist() for name in aggregates]
+    cells += [groups.column(name).to_pylist() for name in aggregates]
     yield from zip(*cells, strict=True)
 
 

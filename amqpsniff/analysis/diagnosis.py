@@ -83,15 +83,15 @@ class Diagnosis:
         """
         if fail_on is None:
             return []
-        kinds = [KINDS[code] for code in dict.fromkeys(one.code for one in self.found)]
+        kinds = [KINDS[code] for code in dict.fromkeys(finding.code for finding in self.found)]
         bad = [
-            one
-            for one in kinds
-            if at_least(one.severity, fail_on) and (notes or one.category != "note")
+            kind
+            for kind in kinds
+            if at_least(kind.severity, fail_on) and (notes or kind.category != "note")
         ]
         return [
             *(f"not judged: {text}" for text in self.verdict.unseen),
-            *(f"found {one.severity}: {one.title} ({one.code})" for one in bad),
+            *(f"found {kind.severity}: {kind.title} ({kind.code})" for kind in bad),
         ]
 
     def plain(self, limit: int | None = None) -> dict[str, Any]:
@@ -99,8 +99,9 @@ class Diagnosis:
         return {
             "verdict": self.verdict.plain(),
             "findings": [
-                finding_row(one) | {"client_name": self.clients.name(one.connection_id) or None}
-                for one in self.found[:limit]
+                finding_row(finding)
+                | {"client_name": self.clients.name(finding.connection_id) or None}
+                for finding in self.found[:limit]
             ],
             "finding_count": self.finding_count,
             "packets": self.packets,
@@ -118,7 +119,7 @@ def diagnosis_of(
 ) -> Diagnosis:
     """The diagnosis of a run, of all its findings; `open_` names the clients that are connected."""
     found = in_order(findings)
-    codes = {one.code for one in found}
+    codes = {finding.code for finding in found}
     start_ns = totals.span[0]
     return _diagnosis(found, codes, len(found), totals, introductions, start_ns, zone, open_)
 
@@ -142,7 +143,7 @@ def _diagnosis(
         numbers,
         flaws(numbers, codes),
         finding_count,
-        Clients((*introductions.rows({one.connection_id for one in found}), *open_)),
+        Clients((*introductions.rows({finding.connection_id for finding in found}), *open_)),
         start_ns,
         zone,
     )
@@ -173,9 +174,9 @@ class WantedFindings:
 
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
         """The wanted ones, the important first."""
-        found = list(findings)
-        wanted = set(filter(self._is_wanted, {one.code for one in found}))
-        return in_order(one for one in found if one.code in wanted)
+        candidates = list(findings)
+        codes = set(filter(self._is_wanted, {finding.code for finding in candidates}))
+        return in_order(finding for finding in candidates if finding.code in codes)
 
     def _is_wanted(self, code: str) -> bool:
         chosen = self._only is None or code in self._only
@@ -229,14 +230,14 @@ class Diagnoser:
     def result(self, totals: Totals, findings: Iterable[Finding]) -> Diagnosis:
         """The diagnosis of a pass with these totals and, before any selection, these findings.
 
-        Raises UsageError for a connection that is not there: it would pass for a sound one.
+        Raises UsageError for an unknown connection: an empty answer would look like a sound one.
         """
         if self._missing and totals.connections:
             raise no_match(self._selection, totals.connections)
         listed = list(findings)
         if not self.tables:
             self._found, self._count = listed, len(listed)
-        codes = {one.code for one in listed}
+        codes = {finding.code for finding in listed}
         found = self._wanted.of(self._found)
         start_ns, zone = self._started(), self._selection.tz
         return _diagnosis(found, codes, self._count, totals, self.introductions, start_ns, zone)
@@ -244,5 +245,5 @@ class Diagnoser:
 
 def _codes(codes: str | Iterable[str]) -> frozenset[str]:
     """Codes of the catalogue, in one text with commas between or one by one."""
-    listed = codes.split(",") if isinstance(codes, str) else several("finding", codes, str)
-    return frozenset(kind_of(code.strip().lower()).code for code in listed)
+    names = codes.split(",") if isinstance(codes, str) else several("finding", codes, str)
+    return frozenset(kind_of(code.strip().lower()).code for code in names)

@@ -64,7 +64,7 @@ class _Place:
     last: int = -1
 
     def take(self, number: int, frame: Row, role: str) -> None:
-        """Take a frame in, unless it is there; `number` frames were read before it."""
+        """Add a frame unless it is among them; `number` frames were read before it."""
         if number > self.last and self.concerns(frame):
             self.frames.append(_shown(frame, role))
             self.last = number
@@ -87,17 +87,17 @@ class Evidence:
     def __init__(self, diagnosis: Diagnosis) -> None:
         self._diagnosis = diagnosis
         self._cases: dict[int, list[_Place]] = {}
-        self._wanted: dict[tuple[str, str, int], list[_Place]] = defaultdict(list)
+        self._by_packet: dict[tuple[str, str, int], list[_Place]] = defaultdict(list)
         self._waiting: dict[str, list[_Place]] = defaultdict(list)
         self._before: dict[str, deque[tuple[int, Row]]] = {}
         self._read = 0
-        every = [case for root in diagnosis.cases for case in root.walk()]
-        self._left_out = max(len(every) - MAX_CASES, 0)
-        for case in every[:MAX_CASES]:
+        cases = [case for root in diagnosis.cases for case in root.walk()]
+        self._left_out = max(len(cases) - MAX_CASES, 0)
+        for case in cases[:MAX_CASES]:
             places = self._cases[id(case)] = [_Place(row) for row in case.places(MAX_PLACES)]
             for place in places:
                 for packet in dict.fromkeys(place.packets()):
-                    self._wanted[packet].append(place)
+                    self._by_packet[packet].append(place)
                     self._before.setdefault(packet[1], deque(maxlen=BEFORE))
 
     def add(self, batch: Any) -> None:
@@ -112,7 +112,7 @@ class Evidence:
         connection = frame["connection_id"]
         folded = frame["frame_type"] in FOLDED
         packet = (frame["capture"], connection, frame["packet_number"])
-        showing = [place for place in self._wanted.get(packet, ()) if place.concerns(frame)]
+        showing = [place for place in self._by_packet.get(packet, ()) if place.concerns(frame)]
         for place in showing:
             if place.shown < MAX_SHOWN:
                 for earlier in before:
@@ -133,18 +133,18 @@ class Evidence:
         before.append((self._read, frame))
 
     def document(self) -> dict[str, Any]:
-        """The whole, for JSON."""
-        found = self._diagnosis
+        """The diagnosis and its evidence, for JSON."""
+        diagnosis = self._diagnosis
         return {
             "version": VERSION,
-            "verdict": found.verdict.plain(),
-            "cases": [self._case(case) for case in found.cases if id(case) in self._cases],
+            "verdict": diagnosis.verdict.plain(),
+            "cases": [self._case(case) for case in diagnosis.cases if id(case) in self._cases],
             "cases_left_out": self._left_out,
-            "finding_count": found.finding_count,
-            "packets": found.packets,
-            "connection_count": found.connections,
-            "start_ns": found.start_ns,
-            "quality": found.quality,
+            "finding_count": diagnosis.finding_count,
+            "packets": diagnosis.packets,
+            "connection_count": diagnosis.connections,
+            "start_ns": diagnosis.start_ns,
+            "quality": diagnosis.quality,
         }
 
     def _case(self, case: Case) -> dict[str, Any]:
@@ -157,7 +157,9 @@ class Evidence:
             "places": [self._place(place) for place in places],
             "places_left_out": len(case.findings) - len(places),
             "consequences": [
-                self._case(one) for one in case.consequences if id(one) in self._cases
+                self._case(consequence)
+                for consequence in case.consequences
+                if id(consequence) in self._cases
             ],
         }
 
@@ -185,9 +187,9 @@ def _bounded(value: Any) -> Any:
         return f"{value[:MAX_CHARACTERS]}… ({len(value)} characters)"
     if isinstance(value, dict):
         items = list(value.items())
-        made = {_bounded(name): _bounded(one) for name, one in items[:MAX_ITEMS]}
-        return made | ({"…": len(items) - MAX_ITEMS} if len(items) > MAX_ITEMS else {})
+        entries = {_bounded(name): _bounded(item) for name, item in items[:MAX_ITEMS]}
+        return entries | ({"…": len(items) - MAX_ITEMS} if len(items) > MAX_ITEMS else {})
     if isinstance(value, list):
-        more = [f"… ({len(value)} items)"] if len(value) > MAX_ITEMS else []
-        return [*map(_bounded, value[:MAX_ITEMS]), *more]
+        rest = [f"… ({len(value)} items)"] if len(value) > MAX_ITEMS else []
+        return [*map(_bounded, value[:MAX_ITEMS]), *rest]
     return value

@@ -33,7 +33,7 @@ _OWN = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
     "detail", "count", "last_packet_number", "cause_code", "cause_packet_number",
 )  # fmt: skip
-"""Columns of the findings table that are a finding's own, but for `timestamp`."""
+"""Columns of the findings table that are fields of a finding, except `timestamp`."""
 
 _values = attrgetter(*_OWN)
 
@@ -48,7 +48,7 @@ class Case:
     Attributes:
         code: Of the finding.
         findings: One for each place, in the order of time.
-        consequences: Cases that this one brought about, important ones first.
+        consequences: Cases that this one caused, important ones first.
     """
 
     code: str
@@ -60,9 +60,9 @@ class Case:
         """The rows of all places."""
         return self.places()
 
-    def places(self, most: int | None = None) -> list[Row]:
+    def places(self, limit: int | None = None) -> list[Row]:
         """The rows of the first places."""
-        return list(map(finding_row, self.findings[:most]))
+        return list(map(finding_row, self.findings[:limit]))
 
     @cached_property
     def first(self) -> Row:
@@ -84,20 +84,20 @@ class Case:
         return (case for case, _ in self.walk_deep())
 
     def walk_deep(self, depth: int = 0) -> Iterator[tuple[Case, int]]:
-        """The same with the number of causes above each."""
+        """The cases of the tree, each with the number of causes above it."""
         yield self, depth
         for case in self.consequences:
             yield from case.walk_deep(depth + 1)
 
 
 def findings_of(batch: Any) -> list[Finding]:
-    """The findings of a batch of their table; texts that repeat are there once."""
-    kept: dict[Any, Any] = {}
+    """The findings of a batch of their table; equal texts are one object."""
+    shared: dict[Any, Any] = {}
     columns = {}
     for name in _OWN:
         values = batch.column(name).to_pylist()
         repeats = name in _REPEAT
-        columns[name] = [kept.setdefault(one, one) for one in values] if repeats else values
+        columns[name] = [shared.setdefault(value, value) for value in values] if repeats else values
     return [
         Finding(**dict(zip(_OWN, values, strict=True)))
         for values in zip(*columns.values(), strict=True)
@@ -106,7 +106,7 @@ def findings_of(batch: Any) -> list[Finding]:
 
 def finding_row(finding: Finding) -> Row:
     """The row of a finding as in a batch of the table; `timestamp` is the time of `ts_ns`."""
-    row = _blank(finding.code).copy()  # has room for all of them
+    row = _blank(finding.code).copy()  # room for all findings
     row.update(zip(_OWN, _values(finding), strict=True))
     for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8
         text = row[name]
@@ -141,14 +141,14 @@ def _importance_of(code: str) -> tuple[int, int, bool, int]:
 
 def cases(findings: Iterable[Finding]) -> list[Case]:
     """The cases that stand for themselves, the one with the worst in it first."""
-    listed = _in_time(findings)
-    paths = _Causes(listed).paths
+    ordered = _in_time(findings)
+    paths = _Causes(ordered).paths
     by_path: dict[tuple[str, ...], Case] = {}
     roots: list[Case] = []
     for path in sorted(dict.fromkeys(paths), key=len):
         case = by_path[path] = Case(path[-1])
         (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
-    for finding, path in zip(listed, paths, strict=True):
+    for finding, path in zip(ordered, paths, strict=True):
         by_path[path].findings.append(finding)
     for case in by_path.values():
         case.consequences.sort(key=_importance)
@@ -157,12 +157,12 @@ def cases(findings: Iterable[Finding]) -> list[Case]:
 
 def headings(roots: Iterable[Case], severity: str) -> list[Case]:
     """The cases of a severity, consequences too: each of them has a heading of its own."""
-    every = [case for root in roots for case in root.walk()]
-    return [case for case in every if KINDS[case.code].severity == severity]
+    all_cases = [case for root in roots for case in root.walk()]
+    return [case for case in all_cases if KINDS[case.code].severity == severity]
 
 
 def _importance(case: Case) -> tuple[int, int, bool, int, int]:
-    worst = max(rank(KINDS[one.code].severity) for one in case.walk())
+    worst = max(rank(KINDS[node.code].severity) for node in case.walk())
     return -worst, *_importance_of(case.code)[1:], case.findings[0].ts_ns or 0
 
 
@@ -196,8 +196,8 @@ class _Causes:
             chain[id(cause)] = cause
             cause = self._cause(cause)
         path = self._paths.get(id(cause), ())
-        for one in reversed(chain.values()):
-            path = self._paths[id(one)] = (*path, one.code)
+        for step in reversed(chain.values()):
+            path = self._paths[id(step)] = (*path, step.code)
         return path
 
     def _cause(self, finding: Finding) -> Finding | None:
@@ -206,8 +206,10 @@ class _Causes:
             return None
         for key in _keys_of_cause(finding):
             cause = self._named.get(key)
-            named = cause is not None and cause.packet_number == finding.cause_packet_number
-            if cause is not None and (named or (cause.ts_ns or 0) <= (finding.ts_ns or 0)):
+            is_named_cause = (
+                cause is not None and cause.packet_number == finding.cause_packet_number
+            )
+            if cause is not None and (is_named_cause or (cause.ts_ns or 0) <= (finding.ts_ns or 0)):
                 return cause
         return None
 

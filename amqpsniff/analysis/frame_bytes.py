@@ -58,7 +58,7 @@ class FrameBytes:
         self._max_bytes = max_bytes
         self._halves: dict[tuple[str, str], _Half] = {}
         self._order: deque[tuple[tuple[str, str], int]] = deque()
-        self._kept = 0
+        self._kept_bytes = 0
 
     def find(self, entry: Entry) -> tuple[bytes, frozenset[int]]:
         """The first `MAX_FRAME_BYTES` of a frame, and which positions are not there (zero)."""
@@ -95,10 +95,10 @@ class FrameBytes:
         half.starts.append(offset)
         half.pieces.append(piece)
         self._order.append((key, len(piece)))
-        self._kept += len(piece)
-        while self._kept > self._max_bytes:
+        self._kept_bytes += len(piece)
+        while self._kept_bytes > self._max_bytes:
             old, length = self._order.popleft()
-            self._kept -= length
+            self._kept_bytes -= length
             self._drop(old)
 
     def _drop(self, key: tuple[str, str]) -> None:
@@ -139,8 +139,8 @@ def _hidden_of_later_versions(
         arguments = json.loads(entry.arguments_json or "{}")
         begin = max(begin, length_of(entry) - arguments.get("payload_bytes", len(octets)))
         payload = octets[begin:]
-        whole = not (missing or arguments.get("more")) and payload.startswith(_BEGINNINGS)
-        if whole and _PUT_TOKEN not in payload and "payload" not in arguments:
+        is_whole = not (missing or arguments.get("more")) and payload.startswith(_BEGINNINGS)
+        if is_whole and _PUT_TOKEN not in payload and "payload" not in arguments:
             return frozenset()
     return frozenset(range(begin, len(octets)))
 

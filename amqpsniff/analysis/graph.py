@@ -63,7 +63,7 @@ class Graph:
     def _flows(self, result: Mapping[str, Any]) -> None:
         """Exchanges to their bindings' destinations, also those at the deletion of either."""
         keys: dict[Any, list[str]] = {}
-        gone = {
+        removed = {
             (row["vhost"], section[:-1], row[section[:-1]])
             for section in ("exchanges", "queues")
             for row in result[section]
@@ -71,8 +71,8 @@ class Graph:
         }
         for row in result["bindings"]:
             ends = row["vhost"], row["exchange"], row["destination_type"], row["destination"]
-            both = {(ends[0], "exchange", ends[1]), (ends[0], *ends[2:])}
-            if not row["removed"] or gone & both:
+            keys_of_ends = {(ends[0], "exchange", ends[1]), (ends[0], *ends[2:])}
+            if not row["removed"] or removed & keys_of_ends:
                 keys.setdefault(ends, []).append(row["routing_key"] or "")
         for row in result["routes"]:
             ends = row["vhost"], row["exchange"], "queue", row["queue"]
@@ -83,17 +83,17 @@ class Graph:
             end = self._queue(vhost, name) if kind == "queue" else self._exchange(vhost, name)
             self.edges.append(Edge(self._exchange(vhost, exchange), end, _keys(names), bound=True))
 
-    def _edge(self, start: int, end: int, row: dict[str, Any], what: str, keys: Any = ()) -> None:
-        number = f"{count(row[what])} · {octets(row['bytes'])}"
+    def _edge(self, start: int, end: int, row: dict[str, Any], column: str, keys: Any = ()) -> None:
+        number = f"{count(row[column])} · {octets(row['bytes'])}"
         label = " · ".join(filter(None, (_keys(keys), number)))
-        self.edges.append(Edge(start, end, label, weight=row[what]))
+        self.edges.append(Edge(start, end, label, weight=row[column]))
 
     def _node(self, kind: str, key: Any, vhost: str | None, *lines: str) -> int:
         place = self._places.get((kind, vhost, key))
         if place is None:
             place = self._places[kind, vhost, key] = len(self.nodes)
-            where = [f"vhost {_name(vhost)}"] if self._several else []
-            self.nodes.append((kind, [*lines, *where]))
+            vhost_lines = [f"vhost {_name(vhost)}"] if self._several else []
+            self.nodes.append((kind, [*lines, *vhost_lines]))
         return place
 
     def _client(self, kind: str, row: dict[str, Any]) -> int:

@@ -1,6 +1,6 @@
-"""Frames and messages in full: all that is known of one, as fields by name.
+"""Frames and messages in full: fields by name.
 
-A value is as JSON has it, or a `Raw` text in words of our own.
+A value is one of JSON, or a `Raw` text in our words.
 """
 
 from __future__ import annotations

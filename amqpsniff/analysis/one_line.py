@@ -32,7 +32,7 @@ UNSAID = frozenset(
     "ticket out_of_band channel_id capabilities insist known_hosts version_major version_minor "
     "locale locales mechanisms response challenge class_id method_id cluster_id".split()
 )
-"""Arguments that say nothing in a line: reserved ones, secrets, what a tree shows in full."""
+"""Arguments that a line leaves out: reserved ones, secrets, and those that a tree shows in full."""
 
 ERRORS = frozenset(
     ("connection.close", "channel.close", "basic.return", "basic.nack", "channel.alert",
@@ -72,7 +72,9 @@ _METHOD_NAMES = {
 }
 _LAYOUTS: dict[str, list[frozenset[str]]] = {}
 for _row in METHODS:
-    _LAYOUTS.setdefault(_row.name, []).append(frozenset(one.name for one in _row.arguments))
+    _LAYOUTS.setdefault(_row.name, []).append(
+        frozenset(argument.name for argument in _row.arguments)
+    )
 
 
 class Part(NamedTuple):
@@ -113,7 +115,7 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         elif (value != "" or name in NAMES) and (name, value) not in USUAL_ARGUMENTS:
             yield named(name, value)
     yield from flags
-    culprit = _culprit(arguments)
+    culprit = _blamed_method(arguments)
     if culprit:
         yield Part("key", f"on {culprit}")
     layouts = _LAYOUTS.get(method, ())
@@ -192,15 +194,15 @@ LINE_COLUMNS = (
 
 
 def _identity(properties: dict[str, Any]) -> Iterator[Part]:
-    *product, name = (peer_property(properties, one) for one in PEER_PROPERTIES)
-    said = [one for one in product if one is not None]
-    if said:
-        yield Part("name", "", quoted(harmless(" ".join(said))))
+    *product, name = (peer_property(properties, property_) for property_ in PEER_PROPERTIES)
+    words = [text for text in product if text is not None]
+    if words:
+        yield Part("name", "", quoted(harmless(" ".join(words))))
     if name is not None:
         yield Part("name", "name=", word(name))
 
 
-def _culprit(arguments: dict[str, Any]) -> str:
+def _blamed_method(arguments: dict[str, Any]) -> str:
     """The method that a close blames; empty if it blames no method."""
     numbers = arguments.get("class_id"), arguments.get("method_id")
     if not numbers[0] or not isinstance(numbers[0], int):
@@ -209,8 +211,8 @@ def _culprit(arguments: dict[str, Any]) -> str:
 
 
 def table(value: dict[str, Any]) -> str:
-    """A field table in one line: `{x-max-length=10 x-queue-type=quorum}`."""
-    return "{" + " ".join(f"{word(name)}={_value(one)}" for name, one in value.items()) + "}"
+    """A field table in item line: `{x-max-length=10 x-queue-type=quorum}`."""
+    return "{" + " ".join(f"{word(name)}={_value(item)}" for name, item in value.items()) + "}"
 
 
 def base64_of(value: dict[str, Any]) -> str | None:
@@ -248,12 +250,13 @@ WAITING = ("unconfirmed", "unsettled")
 
 _REQUESTS = {row.name: row for row in METHODS if row.synchronous}
 _ASKS = {
-    name: any(one.name == "no_wait" for one in row.arguments) for name, row in _REQUESTS.items()
+    name: any(argument.name == "no_wait" for argument in row.arguments)
+    for name, row in _REQUESTS.items()
 }
 
 
 def outcome_parts(message: dict[str, Any], *, early: bool = False) -> Iterator[Part]:
-    """The outcome of a message. With `early` an outcome that is not there may still come."""
+    """The outcome of a message. With `early` a missing outcome may still come."""
     outcome = message["outcome"]
     if outcome is None or (early and outcome in WAITING):
         return
@@ -266,9 +269,9 @@ def outcome_parts(message: dict[str, Any], *, early: bool = False) -> Iterator[P
 def reply_parts(entry: Entry, arguments: dict[str, Any]) -> Iterator[Part]:
     """The reply of a request; nothing for other methods."""
     if entry.response_packet_number is not None:
-        said = "answered" if len(_replies(entry)) > 1 else "ok"
+        reply = "answered" if len(_replies(entry)) > 1 else "ok"
         took = "" if entry.response_ns is None else f" {duration(entry.response_ns)}"
-        yield Part("key", f"→ {said}{took}")
+        yield Part("key", f"→ {reply}{took}")
     elif waits_in_vain(entry, arguments):
         yield Part("warning", "→ no reply")
 

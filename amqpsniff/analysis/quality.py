@@ -1,4 +1,4 @@
-"""The quality of a capture: what of the traffic is missing from it, as numbers and in words."""
+"""The quality of a capture: traffic that is missing from it, as numbers and in words."""
 
 from __future__ import annotations
 

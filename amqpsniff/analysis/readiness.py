@@ -112,11 +112,11 @@ def target_version(target: str) -> tuple[int, int]:
 
     Raises UsageError for an unknown one.
     """
-    found = re.fullmatch(r"(?:rabbitmq-)?(\d+)\.(\d+)(?:\.\d+)?", target.strip().lower())
-    version = tuple(map(int, found.groups())) if found else None
+    match = re.fullmatch(r"(?:rabbitmq-)?(\d+)\.(\d+)(?:\.\d+)?", target.strip().lower())
+    version = tuple(map(int, match.groups())) if match else None
     if version not in VERSIONS:
-        known = ", ".join(f"rabbitmq-{_text(one)}" for one in VERSIONS)
-        raise UsageError(f"nothing is known of {target!r}; {known} are")
+        names = ", ".join(f"rabbitmq-{_text(supported)}" for supported in VERSIONS)
+        raise UsageError(f"nothing is known of {target!r}; {names} are")
     return version
 
 
@@ -145,7 +145,7 @@ class Review:
 
             for code, condition in _MESSAGES.items():
                 for row in rows_of(batch.filter(condition(pc, batch))):
-                    if (thing := _thing(code, row)) is not None:
+                    if (thing := _subject(code, row)) is not None:
                         self._note(row, (code, thing))
         elif table == "connections":
             for row in rows_of(batch):
@@ -159,10 +159,10 @@ class Review:
 
     def _note(self, row: Row, use: Use) -> None:
         key = row["connection_id"], use, _taken(row)
-        known = self._uses.get(key)
-        if known is not None:
-            known[0] += 1
-            known[1] = min(known[1], row["packet_number"])
+        counted = self._uses.get(key)
+        if counted is not None:
+            counted[0] += 1
+            counted[1] = min(counted[1], row["packet_number"])
         elif len(self._uses) < MAX_USES:
             self._uses[key] = [1, row["packet_number"]]
         else:
@@ -170,7 +170,9 @@ class Review:
 
     def result(self) -> Readiness:
         """The changes that concern the batches so far."""
-        changes = {one.code: one for one in VERSION_CHANGES if one.version <= self._version}
+        changes = {
+            change.code: change for change in VERSION_CHANGES if change.version <= self._version
+        }
         counted: dict[tuple[Any, ...], list[int]] = {}
         for (connection, (code, thing), taken), (count, packet_number) in self._uses.items():
             change, facts = changes.get(code), self._clients.get(connection, {})
@@ -179,9 +181,9 @@ class Review:
             ):
                 continue
             key = (code, *_client(facts), thing)
-            known = counted.setdefault(key, [0, packet_number])
-            known[0] += count
-            known[1] = min(known[1], packet_number)
+            total = counted.setdefault(key, [0, packet_number])
+            total[0] += count
+            total[1] = min(total[1], packet_number)
         affected = [
             _affected(changes[code], (client, user, vhost, thing), *numbers)
             for (code, client, user, vhost, thing), numbers in counted.items()
@@ -213,17 +215,22 @@ def _taken(row: Row) -> bool:
     return row.get("response_packet_number") is not None or row.get("outcome") == "confirmed"
 
 
-def _affected(change: VersionChange, who: tuple[Any, ...], count: int, packet: int) -> Affected:
-    client, user, vhost, thing = who
+def _affected(change: VersionChange, subject: tuple[Any, ...], count: int, packet: int) -> Affected:
+    client, user, vhost, thing = subject
     return Affected(
         change.code, _text(change.version), change.effect, client, user, vhost, thing, count,
         packet, change.what, change.advice, change.source, change.measured,
     )  # fmt: skip
 
 
-def _order(one: Affected) -> tuple[Any, ...]:
+def _order(affected: Affected) -> tuple[Any, ...]:
     codes = [change.code for change in VERSION_CHANGES]
-    return EFFECTS.index(one.effect), codes.index(one.code), one.packet_number, one.thing
+    return (
+        EFFECTS.index(affected.effect),
+        codes.index(affected.code),
+        affected.packet_number,
+        affected.thing,
+    )
 
 
 def _text(version: tuple[int, int]) -> str:
@@ -322,7 +329,7 @@ _MESSAGES: dict[str, Callable[[Any, Any], Any]] = {
 """Messages of a batch that a change concerns, by its code; given `pyarrow.compute`."""
 
 
-def _thing(code: str, row: Row) -> str | None:
+def _subject(code: str, row: Row) -> str | None:
     """The thing that a message is about; None if the message is not affected after all."""
     queue = f"queue {row['queue']}" if row["queue"] else ""
     if code == "delivery-limit":
@@ -341,7 +348,7 @@ def review(batches: Iterable[tuple[str, Any]], target: str) -> Readiness:
 
     Raises UsageError for an unknown version.
     """
-    made = Review(target_version(target))
+    collected = Review(target_version(target))
     for table, batch in batches:
-        made.add(table, batch)
-    return made.result()
+        collected.add(table, batch)
+    return collected.result()

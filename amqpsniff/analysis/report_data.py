@@ -140,10 +140,13 @@ class ReportData:
         self.uncounted: Counter[str] = Counter()
         self.abandoned: Counter[str] = Counter()
         self._midstream: Counter[str | None] = Counter()
-        self._left: dict[str, Counter[Place]] = {"unacked": Counter(), "unconfirmed": Counter()}
+        self._outstanding: dict[str, Counter[Place]] = {
+            "unacked": Counter(),
+            "unconfirmed": Counter(),
+        }
         self._ended: dict[str, int] = {}
         self._closed: list[tuple[Place, int, dict[str, int | None]]] = []
-        self._whole = not selection.chooses()
+        self._is_whole = not selection.chooses()
         self._filters = {table: RowFilter(selection, table, started) for table in COLUMNS}
         self.columns = {table: rows.columns for table, rows in self._filters.items()}
         self._choices = {name: Selection(connection=name).matches_connection() for name in named}
@@ -167,7 +170,7 @@ class ReportData:
         """
         self.topology.count_rows()
         self._settle_rest()
-        if self._whole:
+        if self._is_whole:
             self._found = list(findings)
         found = self._wanted.of(self._found)
         self.summary, self.totals, self.start_ns = summary, totals, totals.span[0]
@@ -179,7 +182,7 @@ class ReportData:
             summary["quality"],
             flaws(summary["quality"], codes),
             len(codes),
-            Clients(self.introductions.rows({one.connection_id for one in found})),
+            Clients(self.introductions.rows({finding.connection_id for finding in found})),
             self.start_ns,
             self.zone,
         )
@@ -189,15 +192,15 @@ class ReportData:
 
     @property
     def missed(self) -> bool:
-        """True if there is AMQP, and nothing of it in the time that was chosen."""
-        kept = (self._filters[table].kept for table in ("frames", "messages", "findings"))
-        return not self._whole and bool(self.totals.connections) and not any(kept)
+        """True if there is AMQP, but nothing in the chosen part."""
+        numbers = (self._filters[table].matched for table in ("frames", "messages", "findings"))
+        return not self._is_whole and bool(self.totals.connections) and not any(numbers)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
-        """Take all that a pipeline gives, without Arrow, whose import would take long."""
+        """Take the rows of a pipeline without Arrow, whose import takes long."""
         self.topology.add_rows(frames, messages, connections)
         self._count_frames(frames.rows, _numbers(frames, row_times.FRAME_COLUMNS))
-        ids = [one[0] for one in connections]
+        ids = [connection[0] for connection in connections]
         self._count_messages(messages.rows, _numbers(messages, row_times.MESSAGE_COLUMNS), ids)
 
     def add_records(self, records: dict[str, Any]) -> None:
@@ -225,23 +228,23 @@ class ReportData:
 
     def _count_messages(self, rows: int, columns: Iterable[Any], ids: Sequence[str]) -> None:
         """Count sent messages, and begins and ends of waits; remember waits without an end."""
-        ways = (
+        kinds = (
             ("published", "confirmed", "confirm", "unconfirmed"),
             ("delivered", "acked", "ack", "unacked"),
         )
         counted = row_times.message_times(rows, *columns)
-        for (way, outcome, delay, level), (times, done, *waited, left) in zip(
-            ways, counted, strict=True
+        for (event, outcome, delay, level), (times, done, *waited, outstanding) in zip(
+            kinds, counted, strict=True
         ):
-            self.rates[way].add(times)
+            self.rates[event].add(times)
             self.rates[outcome].add(done[0])
             self.delays[delay].add(*done)
             self.levels[level].add(*waited)
-            known = self._left[level]
-            for (connection, channel), number in left.items():
+            waiting = self._outstanding[level]
+            for (connection, channel), number in outstanding.items():
                 place = ids[connection], channel
-                if place in known or len(known) < MAX_OPEN:
-                    known[place] += number
+                if place in waiting or len(waiting) < MAX_OPEN:
+                    waiting[place] += number
 
     def _connections(self, rows: Rows) -> None:
         self.connections.add(rows)
@@ -280,17 +283,17 @@ class ReportData:
         for connection_id, channel, end_ns, closed_by, *counts in zip(
             *map(rows.column, names), strict=True
         ):
-            left = {
+            unsettled = {
                 level: end
                 for level, end, number in zip(ENDS_OF, counts[::2], counts[1::2], strict=True)
                 if number and end != 0
             }
-            if not left:
+            if not unsettled:
                 continue
-            self.uncounted.update(level for level, number in left.items() if number is None)
+            self.uncounted.update(level for level, number in unsettled.items() if number is None)
             ended = end_ns is not None and closed_by is not None
             if ended and len(self._closed) < MAX_OPEN:
-                self._closed.append(((connection_id, channel), end_ns, left))
+                self._closed.append(((connection_id, channel), end_ns, unsettled))
 
     def _settle_rest(self) -> None:
         """End the wait of messages whose channel or connection ended.
@@ -301,21 +304,21 @@ class ReportData:
             self.steps.cover(*span)
         for capture, number in self._midstream.items():
             self.levels["connections"].put(self.spans[capture][0], number)
-        for level, left in self._left.items():
+        for level, places in self._outstanding.items():
             closed = [(place, end_ns, ends[level]) for place, end_ns, ends in self._closed
                       if level in ends]  # fmt: skip
-            for place, end_ns, over in sorted(closed, key=lambda one: one[2] is None):
+            for place, end_ns, over in sorted(closed, key=lambda row: row[2] is None):
                 self._drop(level, place, end_ns, over)
-            for place in left:
+            for place in places:
                 if place[0] in self._ended:
                     self._drop(level, place, self._ended[place[0]], None)
 
     def _drop(self, level: str, place: Place, end_ns: int, number: int | None) -> None:
         """End the wait of this number of messages; None for all of them."""
-        left = self._left[level].get(place, 0)
-        number = left if number is None else min(number, left)
+        waiting = self._outstanding[level].get(place, 0)
+        number = waiting if number is None else min(number, waiting)
         if number > 0:
-            self._left[level][place] -= number
+            self._outstanding[level][place] -= number
             self.abandoned[level] += number
             self.levels[level].put(end_ns, -number)
 
@@ -326,20 +329,20 @@ def _numbers(rows: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _plain(batch: Any) -> Rows:
-    """The rows of an encoded batch as those of a pipeline."""
+    """The rows of an encoded batch, in the form of those of a pipeline."""
     names = batch.schema.names
     return Rows(names, list(zip(*(values(batch, name) for name in names), strict=True)))
 
 
 def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:
-    """The same of an encoded batch, whose codes are not always those of the decoder."""
+    """The columns of an encoded batch, whose codes may differ from those of the decoder."""
     columns = []
     for name in names:
         column = batch.column(name)
-        said = texts_of(column)
-        numbers = integers(column, NULL if said is None else -1)
-        if said is not None and name in WORDS:
-            places = [*map(WORDS[name].index, said), -1]
+        texts = texts_of(column)
+        numbers = integers(column, NULL if texts is None else -1)
+        if texts is not None and name in WORDS:
+            places = [*map(WORDS[name].index, texts), -1]
             numbers = array("i", map(places.__getitem__, numbers))
         columns.append(numbers)
     return columns

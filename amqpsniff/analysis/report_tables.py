@@ -37,7 +37,7 @@ OPERATION_COLUMNS = (
 """Columns of messages that `operations` reads."""
 
 ERRORS = "errors"
-"""The table of what could not be read of the files, which only reports know beside the others."""
+"""The table of errors in files, which only reports read."""
 
 BUCKETS_S = (1, 10, 60, 600, 3_600, 86_400)
 """Lengths of time buckets, in seconds."""
@@ -53,7 +53,7 @@ FULL_SHARE = 0.9
 """Share of the prefetch count from which on a channel waits for its consumer."""
 
 VHOST = "virtual host; null where the connection began before the capture"
-"""The meaning of a column that tells names of several virtual hosts apart."""
+"""The meaning of a column with the virtual host of names."""
 
 ACCURACY = 10_000
 """Of Spark's `percentile_approx`: the rank is right to a ten-thousandth."""
@@ -80,7 +80,7 @@ DUCKDB_SETUP = (
     "CREATE TEMP MACRO pmod(number, divisor) AS ((number % divisor) + divisor) % divisor",
     "CREATE TEMP MACRO timestamp_seconds(seconds) AS to_timestamp(seconds)",
 )
-"""Makes DuckDB understand what is written for Spark."""
+"""Macros with which DuckDB runs SQL that is written for Spark."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,12 @@ class Report:
         text = _filled(self.name, 1)
         words = set(re.findall(r"\w+", text))
         tables = dict.fromkeys(field for _, field, _, _ in Formatter().parse(text) if field)
-        return {name: [one for one in schema(name).names if one in words] for name in tables}
+        return {
+            name: [column for column in schema(name).names if column in words] for name in tables
+        }
 
     def finished(self, rows: pa.Table) -> pa.Table:
-        """The rows of the report from those of the SQL."""
+        """The rows of the report, from the rows of its SQL."""
         if self.name != TOPOLOGY:
             return rows
         from .topology_edges import ORDER, edges
@@ -119,8 +121,8 @@ class Report:
 
 
 REPORTS = {
-    one.name: one
-    for one in (
+    report.name: report
+    for report in (
         Report(
             "traffic",
             "Traffic by exchange, routing key, queue and client",
@@ -407,14 +409,14 @@ def operations(batches: Iterable[Any]) -> pa.Table:
     every = schema_of("messages", everything=True)
     schema = pa.schema([field for field in every if field.name in OPERATION_COLUMNS])
     read = (batch.select(schema.names) for batch in batches)
-    given = {"messages": (schema, lambda _: read)}
-    return answer(find(OPERATIONS).statement(1, {"messages": "messages"}), given, DUCKDB_SETUP)
+    tables = {"messages": (schema, lambda _: read)}
+    return answer(find(OPERATIONS).statement(1, {"messages": "messages"}), tables, DUCKDB_SETUP)
 
 
 def bucket_for(first_ns: int | None, last_ns: int | None) -> int:
     """Seconds of a bucket with which a span of time has at most `MAX_BUCKETS`."""
     span = ((last_ns or 0) - (first_ns or 0)) / 1e9
-    return next((one for one in BUCKETS_S if span / one <= MAX_BUCKETS), BUCKETS_S[-1])
+    return next((seconds for seconds in BUCKETS_S if span / seconds <= MAX_BUCKETS), BUCKETS_S[-1])
 
 
 def schema(table: str) -> Any:
@@ -428,21 +430,21 @@ def schema(table: str) -> Any:
     return schema_of(table, everything=True)
 
 
-def _chosen(whole: Any, names: Iterable[str]) -> Any:
+def _chosen(full: Any, names: Iterable[str]) -> Any:
     import pyarrow as pa
 
-    return pa.schema([whole.field(name) for name in names])
+    return pa.schema([full.field(name) for name in names])
 
 
 def _errors(capture: Any) -> Any:
     """The table `errors` of a capture that was read."""
     from amqpsniff.tables.file_errors import error_rows, error_table
 
-    found = [
-        (_size(name), [one for one in capture.found if one.capture == name])
+    errors = [
+        (_size(name), [finding for finding in capture.found if finding.capture == name])
         for name in capture.names
     ]
-    return error_table(error_rows(found))
+    return error_table(error_rows(errors))
 
 
 def _size(name: str) -> int | None:
@@ -454,13 +456,13 @@ def _filled(name: str, bucket_seconds: int) -> str:
     """The SQL of a report, in which only the names of tables are left in braces."""
     text = Path(__file__).with_name("reports").joinpath(f"{name}.sql").read_text(encoding="utf-8")
     numbers = {**_numbers(), "bucket_ns": bucket_seconds * 1_000_000_000}
-    known = {key: text.format_map(numbers) for key, text in EXPRESSIONS.items()} | numbers
+    values = {key: text.format_map(numbers) for key, text in EXPRESSIONS.items()} | numbers
     fields = {field for _, field, _, _ in Formatter().parse(text) if field}
-    return text.format_map({field: known.get(field, f"{{{field}}}") for field in fields})
+    return text.format_map({field: values.get(field, f"{{{field}}}") for field in fields})
 
 
 def _numbers() -> dict[str, Any]:
-    """Bounds of the reports, which are those of the rules where there is a rule."""
+    """Thresholds of the reports; a report and a rule about the same thing share one."""
     from amqpsniff.analysis.times import DAY_NS
     from amqpsniff.session.rules.occasions import SHORT_NS
     from amqpsniff.session.rules.requeueing import POISON_DELIVERIES

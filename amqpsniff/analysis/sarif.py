@@ -43,7 +43,7 @@ def log(
     places = [_place(row) for row in rows]
     results = [
         _result(row, codes, captures, place)
-        for row, place in zip(rows, _told_apart(places), strict=True)
+        for row, place in zip(rows, _unique(places), strict=True)
     ]
     run = {
         "tool": {"driver": driver},
@@ -97,9 +97,9 @@ def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
         addresses = ends(row["client"], row["server"])
         logical.append({"name": addresses, "fullyQualifiedName": connection, "kind": "connection"})
     if connection is not None and channel is not None:
-        whole = f"{connection}/{channel}"
+        full_name = f"{connection}/{channel}"
         logical.append(
-            {"name": f"channel {channel}", "fullyQualifiedName": whole, "kind": "channel"}
+            {"name": f"channel {channel}", "fullyQualifiedName": full_name, "kind": "channel"}
         )
     if logical:
         location["logicalLocations"] = logical
@@ -108,11 +108,11 @@ def _location(row: Row, captures: Sequence[str]) -> dict[str, Any]:
 
 def _place(row: Row) -> str:
     """A text that is the same when the capture is read again."""
-    where = row["connection_id"] or Path(row["capture"] or "").name
-    return "/".join(str(part) for part in (row["code"], where, row["channel"]) if part is not None)
+    place = row["connection_id"] or Path(row["capture"] or "").name
+    return "/".join(str(part) for part in (row["code"], place, row["channel"]) if part is not None)
 
 
-def _told_apart(places: Iterable[str]) -> Iterator[str]:
+def _unique(places: Iterable[str]) -> Iterator[str]:
     """Places, numbered from the second one on where several are the same."""
     seen: Counter[str] = Counter()
     for place in places:

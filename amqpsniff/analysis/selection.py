@@ -33,7 +33,7 @@ Texts = str | Iterable[str]
 """A text or a pattern, or several; one has to match."""
 
 SPANNING = ("connections", "channels", "links")
-"""Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
+"""Tables whose rows span a time: `from_` and `to` choose the rows that overlap with theirs."""
 
 TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     **{
@@ -211,11 +211,11 @@ class Selection:
         if self.outcome is not None:
             from amqpsniff.session.codes import OUTCOMES
 
-            for one in _each(self.outcome):
-                _known("outcome", one, OUTCOMES)
+            for outcome in _texts_of(self.outcome):
+                _check_known("outcome", outcome, OUTCOMES)
         if self.method is not None:
-            for one in _each(self.method):
-                _known("method", one, _METHODS)
+            for method in _texts_of(self.method):
+                _check_known("method", method, _METHODS)
         if self.packet is not None:
             _packets(self.packet)
 
@@ -224,7 +224,7 @@ class Selection:
         return self.of(None) != Selection()
 
     def of(self, limit: int | None) -> Selection:
-        """The same with another limit, and no zone where there is no time."""
+        """A copy with another limit, and without a time zone if no time is given."""
         timed = self.from_ is not None or self.to is not None
         return replace(self, limit=limit, tz=self.tz if timed else None)
 
@@ -252,11 +252,11 @@ class Selection:
             text = PACKETS.get(table)
             return None if text is None else text.format(*_packets(value))
         columns = TEXTS[name].get(table, ())
-        given = [
-            matches(("client",) if _is_address(name, one) else columns, name, one)
-            for one in _each(value)
+        conditions = [
+            matches(("client",) if _is_address(name, pattern) else columns, name, pattern)
+            for pattern in _texts_of(value)
         ]
-        return " OR ".join(given) if all(given) else None
+        return " OR ".join(conditions) if all(conditions) else None
 
     def missing(self, table: str) -> list[str]:
         """The filters that rows of a table do not show, or not all of them."""
@@ -291,19 +291,19 @@ class Selection:
         return lambda *ends: all(test(*ends) for test in tests)
 
     def _connection_tests(self) -> Iterator[Callable[[str, str, str], bool]]:
-        wanted = self.connection
-        if wanted is not None:
-            if ":" not in wanted:
-                beginning = wanted.lower()
+        connection = self.connection
+        if connection is not None:
+            if ":" not in connection:
+                beginning = connection.lower()
                 yield lambda connection_id, client, server: connection_id.startswith(beginning)
-            elif wanted.startswith(":"):
-                yield lambda connection_id, client, server: client.endswith(wanted)
+            elif connection.startswith(":"):
+                yield lambda connection_id, client, server: client.endswith(connection)
             else:
-                yield lambda connection_id, client, server: client == wanted
-        clients = () if self.client is None else _each(self.client)
+                yield lambda connection_id, client, server: client == connection
+        clients = () if self.client is None else _texts_of(self.client)
         if clients and all(map(_ADDRESS.fullmatch, clients)):
             patterns = [
-                pattern.replace("[", "[[]") for one in clients for pattern in _addresses(one)
+                pattern.replace("[", "[[]") for client in clients for pattern in _addresses(client)
             ]
             yield lambda connection_id, client, server: any(
                 fnmatchcase(client, pattern) for pattern in patterns
@@ -327,14 +327,14 @@ class Selection:
 
 
 def selection(part: Filters, limit: int | None = None) -> Selection:
-    """The selection that arguments name; raises UsageError for one that is not there."""
-    known = [one.name for one in fields(Selection) if one.name not in ("limit", "found")]
+    """The selection of these arguments; raises UsageError for an unknown one."""
+    names = [field.name for field in fields(Selection) if field.name not in ("limit", "found")]
     for name in part:
         if name == "top":
             raise UsageError("`top` is now `limit`")
-        if name not in known:
-            there = ", ".join(known)
-            raise UsageError(f"there is no `{name}` to choose rows by; there are {there}")
+        if name not in names:
+            choices = ", ".join(names)
+            raise UsageError(f"there is no `{name}` to choose rows by; there are {choices}")
     return Selection(limit=limit, **part)
 
 
@@ -361,8 +361,8 @@ class Finder:
         self._of_channel: dict[str, RowFilter] = {}
         self._of_message: dict[str, RowFilter] = {}
         if any(names & {*OF_CONNECTIONS} for names in missing.values()):
-            given = {name: getattr(selection, name) for name in OF_CONNECTIONS}
-            part = Selection(connection=selection.connection, **given)
+            filters = {name: getattr(selection, name) for name in OF_CONNECTIONS}
+            part = Selection(connection=selection.connection, **filters)
             self._of_connection = {
                 "connections": RowFilter(part, "connections", started, alone=True)
             }
@@ -390,13 +390,13 @@ class Finder:
         if rows := self._of_connection.get(table):
             self._connections.update(values(rows.of(batch), "connection_id"))
         if rows := self._of_channel.get(table):
-            kept = rows.of(batch)
-            pairs = zip(values(kept, "connection_id"), values(kept, "channel"), strict=True)
+            chosen = rows.of(batch)
+            pairs = zip(values(chosen, "connection_id"), values(chosen, "channel"), strict=True)
             self._channels.update(pairs)
         if rows := self._of_message.get(table):
             messages = self._positions.of(batch)
-            kept = values(rows.of(_numbered(batch)), _AT)
-            self._messages.update(key for at in kept if (key := messages[at]) is not None)
+            numbers = values(rows.of(_numbered(batch)), _AT)
+            self._messages.update(key for at in numbers if (key := messages[at]) is not None)
 
     def found(self) -> Selection:
         """The selection with the result of the reading, after its end."""
@@ -490,15 +490,15 @@ class MessagePositions:
         self, where: tuple[Any, ...], packet: int, number: int | None, *, more: bool
     ) -> tuple[Any, ...]:
         """A delivery of a session, which continues while there is `more`."""
-        named = (*where, number)
-        key = self._begun.pop(named, None) or (*where, packet, 0, number)
+        delivery = (*where, number)
+        key = self._begun.pop(delivery, None) or (*where, packet, 0, number)
         if more:
-            self._begun[named] = key
+            self._begun[delivery] = key
         return key
 
 
 _MORE = '"more":true'
-"""Text in the arguments of a transfer after which its delivery goes on in another one."""
+"""Text in the arguments of a transfer whose delivery continues in the next transfer."""
 
 _PARTS = ("header", "body")
 """Types of the frames that follow the method of a message."""
@@ -526,37 +526,37 @@ class RowFilter:
     ) -> None:
         self.selection = selection
         self.table = table
-        self.kept = 0
-        self.left = selection.limit
+        self.matched = 0
+        self.remaining = selection.limit
         self._started = started
         missing = [] if alone else selection.missing(table)
         if missing and selection.found is None:
             selection.check_read_once([table], "the capture")
         self._found = Found() if alone or not missing else selection.found or Found()
         self._positions = MessagePositions()
-        given = {name: selection.condition(name, table) for name in selection.names()}
-        traffic = [text for name, text in given.items() if name not in OF_CONNECTIONS]
+        conditions = {name: selection.condition(name, table) for name in selection.names()}
+        traffic = [text for name, text in conditions.items() if name not in OF_CONNECTIONS]
         self._named = self._where = None
         if None not in traffic or table != "frames":  # else it is their message that shows it
-            self._named = _all(table, traffic)
-        self._connected = _all(table, [given.get(name) for name in OF_CONNECTIONS])
+            self._named = _conjunction(table, traffic)
+        self._connected = _conjunction(table, [conditions.get(name) for name in OF_CONNECTIONS])
         if selection.where is not None:
             self._where = _expression(table, selection.where, "where")
 
     @property
     def columns(self) -> frozenset[str]:
-        wanted, table = self.selection, self.table
+        part, table = self.selection, self.table
         names: set[str] = set()
-        if wanted.connection is not None or self._found != Found():
+        if part.connection is not None or self._found != Found():
             names.update(("connection_id", "client"))
-        if wanted.channel is not None or self._found.channels is not None:
+        if part.channel is not None or self._found.channels is not None:
             names.update(("channel",) if table != "connections" else ())
-        if wanted.from_ is not None or wanted.to is not None:
+        if part.from_ is not None or part.to is not None:
             names.update(("start_ns", "end_ns") if table in SPANNING else ("ts_ns",))
         if table == "frames" and self._found.messages is not None:
             names.update((*_KEYS["messages"], "frame_type", "arguments"))
-        for one in (self._named, self._connected, self._where):
-            names.update(one.columns if one is not None else ())
+        for condition in (self._named, self._connected, self._where):
+            names.update(condition.columns if condition is not None else ())
         return frozenset(names)
 
     def needed(self, shown: Collection[str] | None = None) -> frozenset[str]:
@@ -569,7 +569,7 @@ class RowFilter:
     @property
     def done(self) -> bool:
         """True once `limit` is reached."""
-        return self.left is not None and self.left <= 0
+        return self.remaining is not None and self.remaining <= 0
 
     def of(self, batch: Any) -> Any:
         """The wanted rows of a batch, as a batch that may be empty."""
@@ -579,10 +579,10 @@ class RowFilter:
         for name, expression in ((None, self._connected), ("where", self._where)):
             if expression is not None and batch.num_rows:
                 batch = _filtered(expression, batch, name)
-        if self.left is not None:
-            batch = batch.slice(0, self.left)
-            self.left -= batch.num_rows
-        self.kept += batch.num_rows
+        if self.remaining is not None:
+            batch = batch.slice(0, self.remaining)
+            self.remaining -= batch.num_rows
+        self.matched += batch.num_rows
         return batch
 
     def mask(self, batch: Any) -> Any:
@@ -591,8 +591,8 @@ class RowFilter:
 
         from amqpsniff.tables.values import values
 
-        kept = frozenset(values(self.of(_numbered(batch)), _AT))
-        return pa.array((at in kept for at in range(batch.num_rows)), pa.bool_())
+        positions = frozenset(values(self.of(_numbered(batch)), _AT))
+        return pa.array((at in positions for at in range(batch.num_rows)), pa.bool_())
 
     def _by_name(self, batch: Any) -> Any:
         """The rows of a batch that fulfil the filters by name."""
@@ -610,12 +610,12 @@ class RowFilter:
 
     def _masks(self) -> Iterator[Callable[[Any], Any]]:
         """The conditions that rows must fulfil, cheap ones first."""
-        wanted, found = self.selection, self._found
-        if wanted.channel is not None and self.table != "connections":
-            yield lambda rows: _compute().equal(rows.column("channel"), wanted.channel)
-        if wanted.connection is not None:
-            yield lambda rows: _of_connection(rows, wanted.connection or "")
-        from_ns, to_ns = wanted.span(self._started) if wanted.from_ or wanted.to else (None, None)
+        part, found = self.selection, self._found
+        if part.channel is not None and self.table != "connections":
+            yield lambda rows: _compute().equal(rows.column("channel"), part.channel)
+        if part.connection is not None:
+            yield lambda rows: _of_connection(rows, part.connection or "")
+        from_ns, to_ns = part.span(self._started) if part.from_ or part.to else (None, None)
         first, last = ("start_ns", "end_ns") if self.table in SPANNING else ("ts_ns", "ts_ns")
         if from_ns is not None:
             yield lambda rows: _known_time(
@@ -625,7 +625,7 @@ class RowFilter:
             yield lambda rows: _known_time(_compute().less(rows.column(first), to_ns), first)
         if found.connections is not None:
             ids = found.connections
-            yield lambda rows: _one_of(rows, ids)
+            yield lambda rows: _of_connections(rows, ids)
         if found.channels is not None and self.table != "frames":
             channels = found.channels
             yield lambda rows: _on_channels(rows, channels, self.table)
@@ -636,9 +636,9 @@ def no_match(part: Selection, number: int) -> UsageError:
     if part.connection is not None:
         return no_connection(part.connection, number)
     names = part.names()
-    given = " ".join(f"`{name}` {shown(getattr(part, name))}" for name in names)
-    listed = "`amqpsniff connections` lists them"
-    return UsageError(f"nothing of {given} among {number} connections; {listed}", *names)
+    filters = " ".join(f"`{name}` {shown(getattr(part, name))}" for name in names)
+    hint = "`amqpsniff connections` lists them"
+    return UsageError(f"nothing of {filters} among {number} connections; {hint}", *names)
 
 
 def no_connection(name: str, number: int) -> UsageError:
@@ -651,7 +651,7 @@ def _is_address(name: str, text: str) -> bool:
     return name == "client" and _ADDRESS.fullmatch(text) is not None
 
 
-def _each(value: Texts) -> tuple[str, ...]:
+def _texts_of(value: Texts) -> tuple[str, ...]:
     """The texts of a filter by name."""
     return (value,) if isinstance(value, str) else tuple(value)
 
@@ -661,23 +661,29 @@ def shown(value: object) -> str:
     return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _known(name: str, value: str, values: Collection[str]) -> None:
+def _check_known(name: str, value: str, values: Collection[str]) -> None:
     """Raise UsageError for a value or a pattern that none of the known values matches."""
     patterns = _methods(value) if name == "method" else [value]
-    if any(fnmatchcase(one, each.replace("[", "[[]")) for one in values for each in patterns):
+    if any(
+        fnmatchcase(choice, pattern.replace("[", "[[]"))
+        for choice in values
+        for pattern in patterns
+    ):
         return
     bare = value.removeprefix("*.")
     if any(character in bare for character in "*?0123456789"):
         return  # a pattern, or a method that no specification has
     import difflib
 
-    near = difflib.get_close_matches(bare, [*values, *(one.partition(".")[2] for one in values)], 1)
-    if near:
-        meant = f"did you mean `{near[0]}`?"
+    close = difflib.get_close_matches(
+        bare, [*values, *(choice.partition(".")[2] for choice in values)], 1
+    )
+    if close:
+        hint = f"did you mean `{close[0]}`?"
     else:
         listed = "`amqpsniff spec` lists them" if name == "method" else ""
-        meant = listed or f"there are {', '.join(values)}"
-    raise UsageError(f"`{name}`: there is no `{bare}`; {meant}", name)
+        hint = listed or f"there are {', '.join(values)}"
+    raise UsageError(f"`{name}`: there is no `{bare}`; {hint}", name)
 
 
 def _methods(value: str) -> list[str]:
@@ -702,7 +708,7 @@ def matches(columns: Iterable[str], name: str, value: str) -> str:
 
 
 def _matches(column: str, value: str) -> str:
-    patterns = {"client": _addresses, "method": _methods}.get(column, lambda one: [one])(value)
+    patterns = {"client": _addresses, "method": _methods}.get(column, lambda text: [text])(value)
     return " OR ".join(_like(column, pattern) for pattern in patterns)
 
 
@@ -736,10 +742,10 @@ def _expression(table: str, where: str, parameter: str | None = None) -> Filter:
         raise _refused(error, parameter) from None
 
 
-def _all(table: str, conditions: Iterable[str | None]) -> Filter | None:
+def _conjunction(table: str, conditions: Iterable[str | None]) -> Filter | None:
     """The expression that all conditions hold; None for those that rows do not show."""
-    given = [f"({text})" for text in conditions if text is not None]
-    return _expression(table, " AND ".join(given)) if given else None
+    texts = [f"({text})" for text in conditions if text is not None]
+    return _expression(table, " AND ".join(texts)) if texts else None
 
 
 def _filtered(expression: Filter, batch: Any, parameter: str | None = None) -> Any:
@@ -768,7 +774,7 @@ def _known_time(mask: Any, name: str) -> Any:
     return mask if name == "ts_ns" else _compute().fill_null(mask, True)
 
 
-def _one_of(rows: Any, ids: frozenset[str]) -> Any:
+def _of_connections(rows: Any, ids: frozenset[str]) -> Any:
     """A mask of the rows of these connections."""
     from amqpsniff.analysis.counting import is_one_of
 
@@ -778,7 +784,7 @@ def _one_of(rows: Any, ids: frozenset[str]) -> Any:
 def _on_channels(rows: Any, channels: frozenset[tuple[str, int]], table: str) -> Any:
     """A mask of the rows of these channels; rows of no channel go with their connection."""
     if table == "connections":
-        return _one_of(rows, frozenset(connection_id for connection_id, _ in channels))
+        return _of_connections(rows, frozenset(connection_id for connection_id, _ in channels))
     import pyarrow as pa
 
     from amqpsniff.tables.values import values
@@ -790,7 +796,7 @@ def _on_channels(rows: Any, channels: frozenset[tuple[str, int]], table: str) ->
     )
 
 
-def _of_connection(rows: Any, wanted: str) -> Any:
+def _of_connection(rows: Any, connection: str) -> Any:
     """A mask of the rows of a connection, named by its id or its client, in full or in part."""
     import pyarrow as pa
 
@@ -802,8 +808,8 @@ def _of_connection(rows: Any, wanted: str) -> Any:
             return test(column)
         return pc.take(test(column.dictionary), column.indices)
 
-    if ":" not in wanted:
-        return mask("connection_id", lambda ids: pc.starts_with(ids, wanted.lower()))
-    if wanted.startswith(":"):
-        return mask("client", lambda names: pc.ends_with(names, wanted))
-    return mask("client", lambda names: pc.equal(names, wanted))
+    if ":" not in connection:
+        return mask("connection_id", lambda ids: pc.starts_with(ids, connection.lower()))
+    if connection.startswith(":"):
+        return mask("client", lambda names: pc.ends_with(names, connection))
+    return mask("client", lambda names: pc.equal(names, connection))

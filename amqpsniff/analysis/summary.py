@@ -147,7 +147,8 @@ def summary(
     counted_ns = span_ns if begin_ns is None or end_ns is None else end_ns - begin_ns
     numbers = quality(totals)
     connections = [
-        _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
+        _connection(*connection, whole=statistics["whole"])
+        for connection in statistics["connections"]
     ]
     chosen = statistics["counted"] if part else totals.connections
     bounds = None if part else _bounds(totals.confirm_bounds)
@@ -171,7 +172,7 @@ def summary(
         "tls": {
             "conversations": totals.encrypted,
             "unreadable": totals.sealed,
-            "rows": sorted(tls, key=lambda one: bool(one["opened"]))[:top],
+            "rows": sorted(tls, key=lambda row: bool(row["opened"]))[:top],
         },
         "clients": _clients(statistics["clients"]),
         "frames": _ranked(statistics["frames"]),
@@ -183,8 +184,8 @@ def summary(
         "exchanges": _tallied(_by_exchange(statistics["routes"]), ("vhost", "exchange"), top),
         "routing_keys": _tallied(statistics["routes"], ("vhost", "exchange", "routing_key"), top),
         "queues": _queues(statistics, top),
-        "errors": sorted(statistics["errors"], key=lambda one: -one["count"])[:top],
-        "error_count": sum(one["count"] for one in statistics["errors"]),
+        "errors": sorted(statistics["errors"], key=lambda error: -error["count"])[:top],
+        "error_count": sum(error["count"] for error in statistics["errors"]),
         "findings": _findings(findings, top),
         "finding_count": len(findings),
         "finding_kinds": len({finding.code for finding in findings}),
@@ -212,16 +213,16 @@ def _verdict(
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
     reported = []
-    errors = sorted(statistics["errors"], key=lambda one: _noun(one) == LOOK_UP)
+    errors = sorted(statistics["errors"], key=lambda error: _noun(error) == LOOK_UP)
     for noun in dict.fromkeys(map(_noun, errors)):
-        some = [one for one in errors if _noun(one) == noun]
-        worst = max(some, key=lambda one: one["count"])
-        said = (worst["reply_code"], worst["reply_text"])
-        text = in_a_sentence(" ".join(str(one) for one in said if one is not None), MAX_REASON)
-        such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
-        number = plural(sum(one["count"] for one in some), noun)
+        group = [error for error in errors if _noun(error) == noun]
+        worst = max(group, key=lambda error: error["count"])
+        reply = (worst["reply_code"], worst["reply_text"])
+        text = in_a_sentence(" ".join(str(part) for part in reply if part is not None), MAX_REASON)
+        example = (" such as" if len(group) > 1 else ":") + f" {text}" if text else ""
+        number = plural(sum(error["count"] for error in group), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"
-        reported.append(f"{number}{such} ({place}).")
+        reported.append(f"{number}{example} ({place}).")
     if statistics["unclean"]:
         ended = plural(statistics["unclean"], "connection")
         reported.append(f"{ended} ended without a close.")
@@ -261,11 +262,11 @@ def _outcomes(
         {"outcome": name, "count": number, **_times(spread)}
         for name, (number, spread) in outcomes.items()
     ]
-    settled = sum(one["count"] for one in rows)
-    every = sum(one["count"] for one in messages if one["method"] not in RETURNS)
-    if (rows or bounded) and every > settled:
+    settled = sum(row["count"] for row in rows)
+    total = sum(message["count"] for message in messages if message["method"] not in RETURNS)
+    if (rows or bounded) and total > settled:
         none = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns", "max_ns"))
-        rows.append({"outcome": None, "count": every - settled, **none})
+        rows.append({"outcome": None, "count": total - settled, **none})
     return rows
 
 
@@ -292,11 +293,11 @@ def _queues(statistics: Mapping[str, Any], top: int) -> Row:
     for row in tallied["rows"]:
         row.update(_depth(*depths.pop((row["vhost"], row["queue"]), (None, None, NULL))))
     used = statistics["queues"].counts
-    waiting = [(queue, *said) for queue, said in depths.items() if said[0] and queue not in used]
+    waiting = [(queue, *depth) for queue, depth in depths.items() if depth[0] and queue not in used]
     nothing = {"published": 0, "published_bytes": 0, "delivered": 0, "delivered_bytes": 0}
-    waiting.sort(key=lambda one: -one[1])
-    for (vhost, queue), *said in waiting[: top - len(tallied["rows"])]:
-        tallied["rows"].append({"vhost": vhost, "queue": queue, **nothing, **_depth(*said)})
+    waiting.sort(key=lambda row: -row[1])
+    for (vhost, queue), *depth in waiting[: top - len(tallied["rows"])]:
+        tallied["rows"].append({"vhost": vhost, "queue": queue, **nothing, **_depth(*depth)})
     if tallied["distinct"] is not None:
         tallied["distinct"] += len(waiting)
     return tallied
@@ -310,7 +311,7 @@ def _depth(messages: int | None, consumers: int | None, ts_ns: int) -> Row:
 
 def _ranked(counts: dict[str, int]) -> dict[str, int]:
     """Counts by name, the most first."""
-    return dict(sorted(counts.items(), key=lambda one: -one[1]))
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
@@ -325,9 +326,9 @@ def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
         if whole:  # those that were open before the capture too
             channels = row["channels"]
     connection_id, client, server = peer.name()
-    named = {"connection_id": connection_id, "client": client, "server": server}
+    ends = {"connection_id": connection_id, "client": client, "server": server}
     return {
-        **named,
+        **ends,
         **{name: row.get(name) for name in CONNECTION},
         "channels": channels,
         "frames": frames,
@@ -371,7 +372,7 @@ def _replies(replies: Mapping[str, Any], top: int) -> list[Row]:
         {"method": name, "count": spread.facts()[0], **_times(spread)}
         for name, spread in replies.items()
     ]
-    return sorted(rows, key=lambda one: -one["count"])[:top]
+    return sorted(rows, key=lambda row: -row["count"])[:top]
 
 
 def _times(spread: Any) -> dict[str, int | None]:
@@ -415,9 +416,9 @@ def _findings(findings: Sequence[Finding], top: int) -> list[Row]:
 
     by_code: dict[str, dict[str, Any]] = {}
     for finding in findings:
-        known = by_code.get(finding.code)
-        if known is None:
-            known = by_code[finding.code] = {
+        row = by_code.get(finding.code)
+        if row is None:
+            row = by_code[finding.code] = {
                 "code": finding.code,
                 "severity": finding.kind.severity,
                 "title": finding.kind.title,
@@ -428,9 +429,9 @@ def _findings(findings: Sequence[Finding], top: int) -> list[Row]:
                 "places": 0,
                 "count": 0,
             }
-        known["places"] += 1
-        known["count"] += finding.count
+        row["places"] += 1
+        row["count"] += finding.count
     ranked = sorted(
-        by_code.values(), key=lambda one: (-SEVERITIES.index(one["severity"]), -one["count"])
+        by_code.values(), key=lambda row: (-SEVERITIES.index(row["severity"]), -row["count"])
     )
     return ranked[:top]

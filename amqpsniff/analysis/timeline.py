@@ -1,7 +1,7 @@
 """Frames and messages as one list in the order of time.
 
 A message's content (a method, a header, bodies) is one entry, at its method. The rest of it may
-come much later, so entries wait behind it until the message's row is there; not without end.
+come much later, so entries wait behind it until the message's row has come; not without end.
 Bytes of a connection that no frame holds are entries too, where `Gaps` finds them.
 """
 
@@ -49,7 +49,7 @@ class Entry:
     Fields are columns of `frames`; `arguments_json` is what the table has as `arguments`.
 
     `message` maps the columns asked for to values; None without a message, and while `waiting`.
-    With `early` a reply or an outcome that is not there may still come.
+    With `early` a missing reply or outcome may still come.
     """
 
     capture: str
@@ -84,7 +84,7 @@ class Timeline:
     Args:
         opening: Names of the methods that open a content.
         columns: Columns of messages that entries carry.
-        max_waiting: Entries that wait for a message that is not there yet.
+        max_waiting: Bound on the entries that wait for the row of a message.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class Timeline:
     def messages(self, batch: Any) -> Iterator[Entry]:
         """Take messages that ended: the frames that open them came before.
 
-        Gives the entries whose turn it is, of a few messages after the other: what entries carry
-        takes more memory than a batch.
+        Gives the entries that are next, for a few messages at a time: entries take more memory than
+        a batch.
         """
         for start in range(0, batch.num_rows, MESSAGES_AT_ONCE):
             self._join(batch.slice(start, MESSAGES_AT_ONCE))
@@ -138,7 +138,7 @@ class Timeline:
 
     @property
     def packets(self) -> set[int]:
-        """Numbers of packets whose messages entries wait for."""
+        """Packet numbers of messages that entries wait for."""
         return {key[_PACKET] for key in self._waiting}
 
     def put(self, entry: Entry) -> None:
@@ -151,7 +151,7 @@ class Timeline:
         return not self._entries
 
     def ready(self, *, last: bool = False) -> Iterator[Entry]:
-        """Entries whose turn it is; with `last` all of them."""
+        """Entries that wait for nothing before them; with `last` all entries."""
         while self._entries:
             if self._entries[0].waiting and not last and len(self._entries) <= self._max_waiting:
                 return

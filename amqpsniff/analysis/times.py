@@ -40,7 +40,7 @@ Time = str | float | datetime | timedelta
 """A time as callers give it: seconds, too, and a time without a zone."""
 
 Moment = Callable[[int], int]
-"""Nanoseconds since 1970, once it is known when the capture began."""
+"""A function of the time at which the capture began; gives nanoseconds since 1970."""
 
 
 def nanoseconds(text: str) -> int | None:
@@ -60,8 +60,8 @@ def nanoseconds(text: str) -> int | None:
     return sum(_amount(*part) for part in parts)
 
 
-def _amount(whole: str, digits: str | None, unit: str) -> int:
-    return int(whole) * _UNITS[unit] + _fraction(digits, _UNITS[unit])
+def _amount(integer: str, digits: str | None, unit: str) -> int:
+    return int(integer) * _UNITS[unit] + _fraction(digits, _UNITS[unit])
 
 
 def _fraction(digits: str | None, unit_ns: int) -> int:
@@ -106,7 +106,7 @@ def parse(text: Time, parameter: str, zone: str | None = None) -> Moment:
 
     `zone` is the time zone of a text that names none, None for UTC.
     """
-    where = time_zone(zone)
+    tz = time_zone(zone)
     word = _written(text)
     if (amount_ns := nanoseconds(word.removeprefix("+"))) is not None:
         bare = word.replace(".", "", 1).isdigit()
@@ -118,8 +118,8 @@ def parse(text: Time, parameter: str, zone: str | None = None) -> Moment:
         of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
         of_day_ns += _fraction(digits, SECOND_NS)
         if of_day_ns < DAY_NS and int(minutes) < 60 and int(seconds or 0) < 60:
-            return lambda start_ns: _midnight(start_ns, where) + of_day_ns
-    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, where)) is not None:
+            return lambda start_ns: _midnight(start_ns, tz) + of_day_ns
+    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, tz)) is not None:
         return lambda _: found
     raise UsageError(
         f"`{parameter}` {text!r} is not a time; write 3.5 or 1m30s (since the capture began), "
@@ -136,7 +136,7 @@ def span(
     Raises UsageError if nothing can lie between them.
     """
     first, last = (
-        parse(one, name, zone) if one else None for one, name in ((from_, "from_"), (to, "to"))
+        parse(time, name, zone) if time else None for time, name in ((from_, "from_"), (to, "to"))
     )
     if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):
         text = f"`to` {to} is not after `from_` {from_}; nothing lies between them"
@@ -160,7 +160,7 @@ def outside(
     first, last = span(from_, to, zone)
     if not (first and first(first_ns) > last_ns) and not (last and last(first_ns) <= first_ns):
         return ""
-    given = [f"{word} {one}" for word, one in (("from", from_), ("to", to)) if one]
+    given = [f"{word} {time}" for word, time in (("from", from_), ("to", to)) if time]
     return (
         f"no packet lies in the time {' '.join(given)}; the capture is from "
         f"{absolute(first_ns, zone)} to {absolute(last_ns, zone)} ({seconds(last_ns - first_ns)} s)"

@@ -19,7 +19,7 @@ MAX_CHANNELS = 2_000
 """Rows kept while a capture is read, two kilobytes each; a report shows fewer."""
 
 MAX_UNSORTED = 1_000
-"""Rows that are taken beside those before they are sorted, and what is too much is left out."""
+"""Rows beyond the limit that are collected before the rows are sorted and cut."""
 
 CONNECTION_COLUMNS = (
     "capture", "connection_id", "client", "server", "first_packet_number", "start_ns", "end_ns",
@@ -60,8 +60,8 @@ def is_error(code: int | None, text: str | None) -> bool:
 
 def close_reason(row: Row) -> str | None:
     """The code and the text of a close; None without both."""
-    said = (row["close_code"], row["close_text"])
-    return " ".join(str(one) for one in said if one) or None
+    parts = (row["close_code"], row["close_text"])
+    return " ".join(str(part) for part in parts if part) or None
 
 
 def _end(closed_by: str | None, code: int | None, text: str | None) -> str:
@@ -113,29 +113,29 @@ class TopRows:
 
     def __init__(
         self,
-        most: int,
+        limit: int,
         weights: Callable[[Rows], tuple[Iterable[Any], ...]],
         columns: Sequence[str],
     ) -> None:
-        self._most = most
+        self._limit = limit
         self._weights = weights
         self._columns = columns
-        self._kept: list[tuple[Any, ...]] = []
+        self._entries: list[tuple[Any, ...]] = []
         self._least: tuple[Any, ...] = ()
         self.number = 0
         self.ends: Counter[str] = Counter()
 
     def add(self, rows: Rows) -> None:
         """See rows."""
-        said = map(rows.column, ("closed_by", "close_code", "close_text"))
-        closes = list(zip(*said, strict=True))
+        close_columns = map(rows.column, ("closed_by", "close_code", "close_text"))
+        closes = list(zip(*close_columns, strict=True))
         ends = {close: _end(*close) for close in set(closes)}
         bad = {close: end in BAD_ENDS for close, end in ends.items()}
         earlier = range(-self.number, -self.number - len(closes), -1)
         values = zip(*map(rows.column, self._columns), strict=True)
-        found = zip(map(bad.get, closes), *self._weights(rows), earlier, values, strict=True)
-        self._kept += filter(self._least.__lt__, found)
-        if len(self._kept) > self._most + MAX_UNSORTED:
+        entries = zip(map(bad.get, closes), *self._weights(rows), earlier, values, strict=True)
+        self._entries += filter(self._least.__lt__, entries)
+        if len(self._entries) > self._limit + MAX_UNSORTED:
             self._sort()
         self.number += len(closes)
         for close, times in Counter(closes).items():
@@ -143,13 +143,13 @@ class TopRows:
 
     def _sort(self) -> None:
         """Keep the rows with the largest weights; lighter ones are skipped from then on."""
-        self._kept.sort(reverse=True)
-        del self._kept[self._most :]
-        if len(self._kept) == self._most:
-            self._least = self._kept[-1]
+        self._entries.sort(reverse=True)
+        del self._entries[self._limit :]
+        if len(self._entries) == self._limit:
+            self._least = self._entries[-1]
 
     @cached_property
     def rows(self) -> list[Row]:
         """The rows that were kept, the weightiest first, once all were seen."""
         self._sort()
-        return [dict(zip(self._columns, values, strict=True)) for *_, values in self._kept]
+        return [dict(zip(self._columns, values, strict=True)) for *_, values in self._entries]

@@ -57,14 +57,14 @@ DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}
 """Events of a message by the method of its row."""
 
 UNSAID = ("returned", "automatic")
-"""Outcomes that are no event of their own: the first has a row, the second is none."""
+"""Outcomes that are no events: the first has its own row, the second is a missing outcome."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class WantedMessages:
-    """The messages that are meant; all conditions that are given must hold.
+    """Conditions for messages; all that are given must hold.
 
     Raises UsageError if there is no condition, or one that is invalid.
 
@@ -89,8 +89,11 @@ class WantedMessages:
 
     def __post_init__(self) -> None:
         check_types(self)
-        given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
-        if not self.part.names() and given == (None,) * len(given):
+        conditions = (
+            *(getattr(self, name) for name in (*VALUES, "header", "key")),
+            self.part.where,
+        )
+        if not self.part.names() and conditions == (None,) * len(conditions):
             offered = ("message_id", *VALUES, "header", "key", "routing_key")
             names = ", ".join(f"`{name}`" for name in offered)
             raise UsageError(f"which message? give {names} or another filter", *offered)
@@ -106,7 +109,7 @@ class WantedMessages:
             raise UsageError(text, "header")
 
     def mask(self, batch: Any, rows: RowFilter) -> Any:
-        """A mask of the rows of a batch that fulfil all conditions, `rows` those of the part."""
+        """A mask of the rows of a batch that fulfil all conditions; `rows` tests the selection."""
         import pyarrow.compute as pc
 
         from amqpsniff.analysis.counting import is_one_of
@@ -139,19 +142,19 @@ def _with_header(column: Any, name: str, value: str) -> Any:
 
     quoted = json.dumps(name, ensure_ascii=False)
     batch = pa.RecordBatch.from_arrays([column], names=["headers"])
-    known: dict[str, bool] = {}
+    matches: dict[str, bool] = {}
     mask = []
     for text in values(batch, "headers"):
         if text is None or quoted not in text:
             mask.append(False)
             continue
-        if text not in known:
-            known[text] = _said(json.loads(text).get(name)) == value
-        mask.append(known[text])
+        if text not in matches:
+            matches[text] = _header_text(json.loads(text).get(name)) == value
+        mask.append(matches[text])
     return pa.array(mask, pa.bool_())
 
 
-def _said(value: Any) -> str:
+def _header_text(value: Any) -> str:
     """A header's value as it is typed: text as it is, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -200,25 +203,25 @@ class TracedMessage:
 
         A place has the columns of a row as attributes; that of an outcome has no sender.
         """
-        found: list[tuple[Any, list[Part]]] = []
+        events: list[tuple[Any, list[Part]]] = []
         for row in self.rows:
-            found.append((SimpleNamespace(**row), list(_deed(row, self.rows[0]))))
+            events.append((SimpleNamespace(**row), list(_event_parts(row, self.rows[0]))))
             outcome = row["outcome"]
             if outcome in (None, *UNSAID, *WAITING):
                 continue
-            known = row["ts_ns"] is not None and row["outcome_ns"] is not None
+            timed = row["ts_ns"] is not None and row["outcome_ns"] is not None
             place = SimpleNamespace(**row)
             place.packet_number = row["outcome_packet_number"]
-            place.ts_ns = row["ts_ns"] + row["outcome_ns"] if known else None
+            place.ts_ns = row["ts_ns"] + row["outcome_ns"] if timed else None
             place.sender = NOBODY
             style = STYLES.get(outcome, "key")
-            said = Part("method" if style == "key" else style, str(outcome))
-            found.append((place, [said, *_delivery(row)]))
-        return sorted(found, key=lambda one: (one[0].ts_ns or 0, one[0].packet_number or 0))
+            part = Part("method" if style == "key" else style, str(outcome))
+            events.append((place, [part, *_delivery(row)]))
+        return sorted(events, key=lambda event: (event[0].ts_ns or 0, event[0].packet_number or 0))
 
 
-def _deed(row: Row, first: Row) -> Iterator[Part]:
-    """The event of a row, without what the heading has said of the first row."""
+def _event_parts(row: Row, first: Row) -> Iterator[Part]:
+    """The event of a row, without facts of the first row, which are in the heading."""
     method = row["method"]
     style = "method.error" if method == "basic.return" else "method"
     yield Part(style, DEEDS.get(method) or str(method))
@@ -251,13 +254,13 @@ def _delivery(row: Row) -> Iterator[Part]:
 
 
 class Tracer:
-    """Finds the rows of the messages that are meant, batch by batch.
+    """Finds the rows of the wanted messages, batch by batch.
 
     Attributes:
         rows: Number of rows that were found.
         columns: Names of the columns that are read to choose messages.
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
-        clients: What the clients of these rows are called.
+        clients: Names of the clients of these rows.
     """
 
     def __init__(self, wanted: WantedMessages, started: Started = lambda: None) -> None:
@@ -284,18 +287,18 @@ class Tracer:
         batch = self._part.of(batch)
         if self.full or not batch.num_rows:
             return
-        wanted = pc.or_(self._wanted.mask(batch, self._named), self._led_to(batch))
-        self._learn(batch.filter(wanted))
-        mask = self._mask(batch, wanted)
-        for _ in range(MAX_HOPS):  # what it brought about may bring about more
-            if not self._name(batch.filter(mask)):
+        chosen = pc.or_(self._wanted.mask(batch, self._named), self._consequences_mask(batch))
+        self._learn(batch.filter(chosen))
+        mask = self._mask(batch, chosen)
+        for _ in range(MAX_HOPS):  # a consequence may have consequences
+            if not self._learn_keys(batch.filter(mask)):
                 break
-            wanted = pc.or_(wanted, self._led_to(batch))
-            self._learn(batch.filter(wanted))
-            mask = self._mask(batch, wanted)
-        found = plain(batch.filter(mask))
-        self.full = self.rows + found.num_rows > MAX_ROWS
-        self._parts.append(found.slice(0, MAX_ROWS - self.rows))
+            chosen = pc.or_(chosen, self._consequences_mask(batch))
+            self._learn(batch.filter(chosen))
+            mask = self._mask(batch, chosen)
+        rows = plain(batch.filter(mask))
+        self.full = self.rows + rows.num_rows > MAX_ROWS
+        self._parts.append(rows.slice(0, MAX_ROWS - self.rows))
         self.rows += self._parts[-1].num_rows
 
     def _learn(self, found: Any) -> None:
@@ -311,15 +314,15 @@ class Tracer:
                 self._return_addresses.add(_queue_of(address))
                 self._correlations.update(filter(None, (number, correlation)))
 
-    def _name(self, found: Any) -> bool:
+    def _learn_keys(self, rows: Any) -> bool:
         """Learn what frameworks call the messages that were found; true if that is new."""
         from amqpsniff.tables.values import values
 
-        known = len(self._keys)
-        self._keys.update(filter(None, values(found, "message_key")))
-        return len(self._keys) > known
+        before = len(self._keys)
+        self._keys.update(filter(None, values(rows, "message_key")))
+        return len(self._keys) > before
 
-    def _mask(self, batch: Any, wanted: Any) -> Any:
+    def _mask(self, batch: Any, chosen: Any) -> Any:
         """The wanted rows, their copies, and replies to them."""
         import pyarrow.compute as pc
 
@@ -329,13 +332,13 @@ class Tracer:
         address = pc.or_(
             *(is_one_of(batch.column(name), back) for name in ("routing_key", "queue"))
         )
-        told_by = is_one_of(batch.column("correlation_id"), frozenset(self._correlations))
-        reply = pc.and_(address, told_by)
+        by_correlation = is_one_of(batch.column("correlation_id"), frozenset(self._correlations))
+        reply = pc.and_(address, by_correlation)
         copies = is_one_of(batch.column("message_id"), frozenset(self._ids))
-        return pc.or_(wanted, pc.or_(copies, reply))
+        return pc.or_(chosen, pc.or_(copies, reply))
 
-    def _led_to(self, batch: Any) -> Any:
-        """The rows that frameworks say messages brought about that were found, or are those."""
+    def _consequences_mask(self, batch: Any) -> Any:
+        """A mask of the found messages, by their keys of a framework, and of their consequences."""
         import pyarrow.compute as pc
 
         from amqpsniff.analysis.counting import is_one_of
@@ -387,16 +390,16 @@ def _queue_of(reply_to: str) -> str:
 def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
     """The messages that are no replies; replies are put under the messages they answer."""
     roots: list[TracedMessage] = []
-    asked: dict[tuple[str, str], TracedMessage] = {}
+    requests: dict[tuple[str, str], TracedMessage] = {}
     for message in messages:
-        request = next(filter(None, (asked.get(key) for key in _answers(message))), None)
+        request = next(filter(None, (requests.get(key) for key in _answers(message))), None)
         if request is None:
             roots.append(message)
         else:
             message.requested_ns = request.rows[0]["ts_ns"]
             request.replies.append(message)
         for key in _questions(message):
-            asked.setdefault(key, message)
+            requests.setdefault(key, message)
     return roots
 
 
@@ -410,6 +413,6 @@ def _answers(message: TracedMessage) -> Iterator[tuple[str, str]]:
 def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
     """Where a reply goes, and its key: the request's correlation_id or message_id."""
     for row in message.rows:
-        for told_by in filter(None, (row["correlation_id"], row["message_id"])):
+        for identifier in filter(None, (row["correlation_id"], row["message_id"])):
             if row["reply_to"]:
-                yield _queue_of(row["reply_to"]), told_by
+                yield _queue_of(row["reply_to"]), identifier

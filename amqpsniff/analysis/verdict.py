@@ -27,7 +27,7 @@ MAX_SENTENCES = 5
 MAX_LEADS = 3
 """Cases in the sentences; more are counted."""
 MAX_RESULTS = 2
-"""Consequences of a case that are told."""
+"""Consequences of a case in its sentence."""
 MAX_KINDS = 2
 """Details of a case in its sentence, where they differ in more than numbers and names."""
 MAX_DETAIL = 180
@@ -47,7 +47,7 @@ NOT_LOOKED_AT = frozenset((_ENCRYPTED, _WRONG_KEYS, _NOT_DECODED, _INCONCLUSIVE)
 """Findings about traffic that could not be looked at. They count whatever their severity."""
 
 TWICE = "proxy-on-both-sides"
-"""Finding about a connection of which the capture has another side."""
+"""Finding about a connection whose other side of a proxy is in the capture too."""
 
 _VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
 """Names and numbers in a detail."""
@@ -63,7 +63,7 @@ class Verdict:
     Attributes:
         sentences: One to five sentences.
         severity: The worst severity of a problem or a cost; None if there is neither.
-        unseen: What could not be looked at, in words. A check must not pass over it.
+        unseen: Traffic that could not be looked at, in words. A check must not ignore it.
         evidence: The findings that it rests on: `code`, `capture`, `connection_id`,
             `packet_number` of each.
     """
@@ -112,25 +112,29 @@ def verdict(
         zone: The time zone of times of day; None for UTC.
         finding_count: All findings there are, if `cases` may be a selection of them.
         reported: Sentences about what is wrong that stand before those about findings.
-        looked: How far the traffic was looked at, before the number of connections.
+        looked: Words for the traffic that was looked at, before the number of connections.
         chosen: Connections that were looked at, None for all of them.
         halves: Connections with one direction captured, where no finding says so.
     """
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
-    found: dict[str, list[Finding]] = defaultdict(list)
-    for one in (one for case in cases for one in case.walk()):
-        found[one.code] += one.findings
-    shown = sum(map(len, found.values()))
-    halves += sum(clients.one_sided(one.connection_id) for one in found[_INCONCLUSIVE])
-    unread = {one.connection_id for one in found[_NOT_DECODED]}
-    unseen = list(_unseen(found, len(unread), halves, packets, connections))
-    twice = {one.connection_id for one in found[TWICE]}
-    end = [*_more(unseen), *_doubled(len(twice)), *_missing(found, numbers, connections)]
-    captures = {one.capture for findings in found.values() for one in findings}
+    by_code: dict[str, list[Finding]] = defaultdict(list)
+    for node in (node for case in cases for node in case.walk()):
+        by_code[node.code] += node.findings
+    shown = sum(map(len, by_code.values()))
+    halves += sum(clients.one_sided(finding.connection_id) for finding in by_code[_INCONCLUSIVE])
+    unread = {finding.connection_id for finding in by_code[_NOT_DECODED]}
+    unseen = list(_unseen(by_code, len(unread), halves, packets, connections))
+    twice = {finding.connection_id for finding in by_code[TWICE]}
+    end = [
+        *_unseen_sentence(unseen),
+        *_doubled(len(twice)),
+        *_missing(by_code, numbers, connections),
+    ]
+    captures = {finding.capture for findings in by_code.values() for finding in findings}
     named = len(captures - {None}) > 1
-    servers = {one.server for findings in found.values() for one in findings}
+    servers = {finding.server for findings in by_code.values() for finding in findings}
     several = len(servers - {None}) > 1
-    told: list[Case] = []
+    described: list[Case] = []
     sentences, mild = list(reported), "warning" if reported else None
     failed = bool(reported) or any(_failed(lead) for _, lead in leads)
     if shown < finding_count and not failed:
@@ -138,36 +142,36 @@ def verdict(
     elif connections and chosen == 0:
         sentences.append(f"0 of {plural(connections, 'AMQP connection')} match.")
     elif connections > len(unread) and not failed:
-        of = f"{'in what could be read of' if unseen else looked} {part_of(connections, chosen)}"
+        scope = f"{'in what could be read of' if unseen else looked} {part_of(connections, chosen)}"
         sentences.append(
-            f"Nothing failed {of}, but:" if leads else f"Nothing wrong was found {of}."
+            f"Nothing failed {scope}, but:" if leads else f"Nothing wrong was found {scope}."
         )
     for case, lead in leads[:MAX_LEADS]:
-        room = MAX_SENTENCES - len(end) - (len(leads) > len(told) + 1) - len(sentences)
+        room = MAX_SENTENCES - len(end) - (len(leads) > len(described) + 1) - len(sentences)
         if room > 0:
-            day = not told
-            said = _sentences(
+            day = not described
+            texts = _sentences(
                 case, lead, clients, start_ns, zone=zone, day=day, named=named, several=several
             )
-            sentences += list(said)[:room]
-            told.append(lead)
-    more = len(leads) - len(told)
-    if more:
-        are = "finding is" if more == 1 else "findings are"
-        sentences.append(f"{count(more)} more {are} listed below.")
+            sentences += list(texts)[:room]
+            described.append(lead)
+    others = len(leads) - len(described)
+    if others:
+        noun = "finding is" if others == 1 else "findings are"
+        sentences.append(f"{count(others)} more {noun} listed below.")
     keys = ("code", "capture", "connection_id", "packet_number")
     return Verdict(
         [*sentences, *end],
         max((KINDS[lead.code].severity for _, lead in leads), key=rank, default=mild),
         unseen,
-        [{key: lead.first[key] for key in keys} for lead in told],
+        [{key: lead.first[key] for key in keys} for lead in described],
     )
 
 
 def part_of(connections: int, chosen: int | None) -> str:
     """The number of AMQP connections, and of those that were chosen if not all were."""
-    some = "" if chosen is None or chosen >= connections else f"{count(chosen)} of "
-    return some + plural(connections, "AMQP connection")
+    share = "" if chosen is None or chosen >= connections else f"{count(chosen)} of "
+    return share + plural(connections, "AMQP connection")
 
 
 def leading(case: Case) -> Case | None:
@@ -176,8 +180,8 @@ def leading(case: Case) -> Case | None:
     So a failure comes before what only led to it. None if there are only notes, or flaws of the
     capture, in it.
     """
-    wanted = [one for one in case.walk() if KINDS[one.code].category in ("problem", "cost")]
-    return next(filter(_failed, wanted), wanted[0] if wanted else None)
+    candidates = [node for node in case.walk() if KINDS[node.code].category in ("problem", "cost")]
+    return next(filter(_failed, candidates), candidates[0] if candidates else None)
 
 
 def _failed(case: Case) -> bool:
@@ -202,76 +206,82 @@ def _sentences(
     these are `named`; brokers are named if there are `several`.
     """
     row = lead.first
-    below = (one for one in lead.walk() if one is not lead)
-    results = [one for one in below if KINDS[one.code].category == "problem"]
-    brought = {one.connection_id for case in results for one in case.findings}
-    found = lead.findings
+    descendants = (node for node in lead.walk() if node is not lead)
+    results = [node for node in descendants if KINDS[node.code].category == "problem"]
+    brought = {finding.connection_id for case in results for finding in case.findings}
+    findings = lead.findings
     if brought:
-        found = sorted(found, key=lambda one: one.connection_id not in brought)
-    unlike = _unlike(found)
-    full = len(unlike) == 1 or found[0] is not lead.findings[0]
+        findings = sorted(findings, key=lambda finding: finding.connection_id not in brought)
+    distinct = _distinct(findings)
+    full = len(distinct) == 1 or findings[0] is not lead.findings[0]
     first = clients.short(lead.findings[:1])
     kinds = [
-        (f"{name}: " if (name := clients.short([one])) != first else "")
-        + gist(one.detail, MAX_DETAIL * (full and one is found[0]))
-        for one in unlike
+        (f"{name}: " if (name := clients.short([finding])) != first else "")
+        + gist(finding.detail, MAX_DETAIL * (full and finding is findings[0]))
+        for finding in distinct
     ]
-    who = "" if clients.named_in(row) else clients.who(lead.findings)
-    servers = dict.fromkeys(harmless(one.server) for one in lead.findings if one.server)
-    if several and servers and not any(one in kinds[0] for one in servers):
-        who = f"{who} at {some(list(servers))}".lstrip()
-    said = [who, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
-    parts = [", ".join(filter(None, said)), *kinds, and_others(found, unlike)]
+    subject = "" if clients.named_in(row) else clients.describe(lead.findings)
+    servers = dict.fromkeys(harmless(finding.server) for finding in lead.findings if finding.server)
+    if several and servers and not any(server in kinds[0] for server in servers):
+        subject = f"{subject} at {some(list(servers))}".lstrip()
+    beginning = [subject, _times(lead, kinds[0]), _circumstances(lead, start_ns, zone, day, named)]
+    parts = [", ".join(filter(None, beginning)), *kinds, and_others(findings, distinct)]
     if lead is not case:
         parts.append(f"likely because {_result(_cause_of(lead, case), kinds[0])}")
     yield f"{KINDS[lead.code].title}: {'; '.join(filter(None, parts))}."
     if results:
-        told = (_result(one, kinds[0]) for one in results[:MAX_RESULTS])
-        yield f"As a result, {' and '.join(told)}."
+        clauses = (_result(result, kinds[0]) for result in results[:MAX_RESULTS])
+        yield f"As a result, {' and '.join(clauses)}."
 
 
-def _unlike(findings: Sequence[Finding]) -> list[Finding]:
+def _distinct(findings: Sequence[Finding]) -> list[Finding]:
     """The first of the findings, and the next that tells something else than other numbers, or is
     about another broker and none of its clients.
     """
     details: dict[str | None, Finding] = {}
-    for one in findings:
-        details.setdefault(one.detail, one)
-    unlike: dict[tuple[str | None, str], Finding] = {}
-    for detail, one in details.items():
-        server = one.server if one.client is None else None
-        unlike.setdefault((server, _VALUE.sub("", gist(detail, 0))), one)
-    return list(unlike.values())[:MAX_KINDS]
+    for finding in findings:
+        details.setdefault(finding.detail, finding)
+    distinct: dict[tuple[str | None, str], Finding] = {}
+    for detail, finding in details.items():
+        server = finding.server if finding.client is None else None
+        distinct.setdefault((server, _VALUE.sub("", gist(detail, 0))), finding)
+    return list(distinct.values())[:MAX_KINDS]
 
 
 def _cause_of(lead: Case, cause: Case) -> Case:
     """The places of a cause that led to a place of the case; all if none did."""
-    meant = {(one.cause_code, one.cause_packet_number) for one in lead.findings}
-    found = [one for one in cause.findings if (one.code, one.packet_number) in meant]
-    return Case(cause.code, found) if found else cause
+    keys = {(finding.cause_code, finding.cause_packet_number) for finding in lead.findings}
+    causes = [
+        finding for finding in cause.findings if (finding.code, finding.packet_number) in keys
+    ]
+    return Case(cause.code, causes) if causes else cause
 
 
-def and_others(findings: Sequence[Finding], told: Sequence[Finding] = ()) -> str:
-    """How many more subjects the connection of the first finding has, in words; empty for none.
+def and_others(findings: Sequence[Finding], named: Sequence[Finding] = ()) -> str:
+    """The number of other subjects of the first finding's connection, in words; empty if none.
 
-    `told` are the findings that were named already, without it the first one.
+    `named` are the findings that a sentence has already; without it, the first one.
     """
-    where = findings[0].connection_id
+    connection_id = findings[0].connection_id
     first = findings[:MAX_COMPARED]
-    details = [one.detail or "" for one in first if where and one.connection_id == where]
-    said = sum(one.connection_id == where for one in told or findings[:1])
-    clauses = {one.partition("; ")[0] for one in details}
-    more = len({_NUMBER.sub(r"\1", one[:MAX_CLAUSE]) for one in clauses}) - said
-    many = len(findings) > MAX_COMPARED or any(one.startswith(FURTHER) for one in details)
-    number = "many others" if many else plural(more, "other")
-    return f"and {number}" if more > 0 else ""
+    details = [
+        finding.detail or ""
+        for finding in first
+        if connection_id and finding.connection_id == connection_id
+    ]
+    named_count = sum(finding.connection_id == connection_id for finding in named or findings[:1])
+    clauses = {detail.partition("; ")[0] for detail in details}
+    others = len({_NUMBER.sub(r"\1", clause[:MAX_CLAUSE]) for clause in clauses}) - named_count
+    many = len(findings) > MAX_COMPARED or any(detail.startswith(FURTHER) for detail in details)
+    number = "many others" if many else plural(others, "other")
+    return f"and {number}" if others > 0 else ""
 
 
 def _result(case: Case, before: str) -> str:
-    """A consequence, as where it came most often; `before` was said already."""
-    detail = gist(max(case.findings, key=lambda one: one.count).detail, 0)
-    said = list(filter(None, (_times(case, detail), "" if detail in before else detail)))
-    return inner(KINDS[case.code].title) + (f" ({', '.join(said)})" if said else "")
+    """A consequence, at its most frequent place; a detail that is part of `before` is left out."""
+    detail = gist(max(case.findings, key=lambda finding: finding.count).detail, 0)
+    details = list(filter(None, (_times(case, detail), "" if detail in before else detail)))
+    return inner(KINDS[case.code].title) + (f" ({', '.join(details)})" if details else "")
 
 
 def _times(case: Case, detail: str) -> str:
@@ -282,7 +292,9 @@ def _times(case: Case, detail: str) -> str:
     return f"{number} times"
 
 
-def _when(case: Case, start_ns: int | None, zone: str | None, day: bool, named: bool) -> str:
+def _circumstances(
+    case: Case, start_ns: int | None, zone: str | None, day: bool, named: bool
+) -> str:
     """When a finding was seen, in which packet, and how sure it is."""
     row, at = case.first, "first " if case.count > 1 else ""
     shown = [SURE[row["confidence"]]]
@@ -304,17 +316,17 @@ def inner(title: str) -> str:
     return title if keeps else title[:1].lower() + title[1:]
 
 
-def gist(detail: str | None, most: int) -> str:
+def gist(detail: str | None, limit: int) -> str:
     """The first clause of a detail, and more of them up to a number of characters."""
-    kept = ""
+    text = ""
     for clause in harmless(detail or "").split("; "):
-        if kept and len(kept) + len(clause) > most:
+        if text and len(text) + len(clause) > limit:
             break
-        kept += ("; " if kept else "") + clause
-    return shortened(kept, MAX_CLAUSE).rstrip(".")
+        text += ("; " if text else "") + clause
+    return shortened(text, MAX_CLAUSE).rstrip(".")
 
 
-def _more(unseen: Sequence[str]) -> Iterator[str]:
+def _unseen_sentence(unseen: Sequence[str]) -> Iterator[str]:
     """The sentence about what could not be looked at."""
     if unseen:
         text = "; ".join(unseen)
@@ -322,7 +334,7 @@ def _more(unseen: Sequence[str]) -> Iterator[str]:
 
 
 def _unseen(
-    found: Mapping[str, list[Finding]], others: int, halves: int, packets: int, connections: int
+    by_code: Mapping[str, list[Finding]], others: int, halves: int, packets: int, connections: int
 ) -> Iterator[str]:
     """Parts of the traffic that could not be looked at."""
     if not packets:
@@ -330,7 +342,7 @@ def _unseen(
     elif not connections:
         yield "no AMQP was found in the capture"
     codes = (_ENCRYPTED, _WRONG_KEYS)
-    encrypted, locked = (sum(one.count for one in found[code]) for code in codes)
+    encrypted, locked = (sum(finding.count for finding in by_code[code]) for code in codes)
     if encrypted:
         yield f"{plural(encrypted, 'TLS connection')} may be AMQP and could not be read"
     if locked:
@@ -342,7 +354,7 @@ def _unseen(
 
 
 def _doubled(twice: int) -> Iterator[str]:
-    """The sentence about connections of which the capture has both sides of a proxy."""
+    """The sentence about connections that were captured on both sides of a proxy."""
     if twice:
         were = "connection was" if twice == 1 else "connections were"
         sides = "on both sides of a proxy or of address translation"
@@ -359,9 +371,11 @@ def _missing(codes: Collection[str], numbers: Mapping[str, Any], connections: in
         parts.append(f"{plural(numbers['cut'], 'packet')} were cut by the snap length")
     late = numbers["midstream_connections"]
     if late:
-        some = f"{count(late)} of {count(connections)} connections"
-        some = some if late < connections else "all connections" if late > 1 else "the connection"
-        parts.append(f"{some} began before it, so names, limits and older messages are unknown")
+        subject = f"{count(late)} of {count(connections)} connections"
+        subject = (
+            subject if late < connections else "all connections" if late > 1 else "the connection"
+        )
+        parts.append(f"{subject} began before it, so names, limits and older messages are unknown")
     if unmeasured := numbers["unmeasured_publishes"]:
         messages = plural(unmeasured, "published message")
         were = "was" if unmeasured == 1 else "were"

@@ -70,7 +70,7 @@ class Runner(Protocol):
     def __call__(
         self, function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
     ) -> list[Any]:
-        """Results in the order of the items; `watch` is to be called now and then meanwhile."""
+        """Results in the order of the items; `watch` is to be called now and then until then."""
         ...
 
 
@@ -175,9 +175,9 @@ class Batch:
         self._seed = 0
         self._linked = Linked("")
         self._listed: Sequence[Listed] = ()
-        self._looked: tuple[list[Surveyed], list[Listed]] | None = None
+        self._surveys: tuple[list[Surveyed], list[Listed]] | None = None
         self._specs: list[TaskSpec] | None = None
-        self._noted: dict[str, TaskResult] = {}
+        self._earlier_results: dict[str, TaskResult] = {}
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -195,20 +195,20 @@ class Batch:
         OutputError for a folder that cannot hold tables.
         """
         own = self.folder.name.rstrip("/")  # `*` names it too once it is there
-        others = [one for one in self.inputs if whole_path(one).rstrip("/") != own]
+        others = [name for name in self.inputs if whole_path(name).rstrip("/") != own]
         listed = without_own(self.folder, list_captures(others or self.inputs, self.storage))
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
         self._seed = claim(self.folder, self.inputs, self.lock)
         if not self.replace:
-            require_kept(self.folder, (*self.tables, "errors"), self.more())
+            require_kept(self.folder, (*self.tables, "errors"), self.extra_options())
         self._listed = listed
         return listed
 
-    def more(self) -> list[str]:
+    def extra_options(self) -> list[str]:
         """The options without which tables have less."""
         options = self.options
-        given = {
+        extras = {
             "--bodies": options.bodies,
             "--body-sha256": options.body_sha256,
             "--show-secrets": options.show_secrets,
@@ -218,24 +218,24 @@ class Batch:
             "--tls-keylog or --tls-key": options.secrets or options.tls_keys,
             "all ports": not options.ports,
         }
-        return [name for name, wanted in given.items() if wanted]
+        return [name for name, is_given in extras.items() if is_given]
 
     def look(self, seconds: float = HERE_SECONDS) -> None:
         """Survey captures in this process, for a limited time, and plan if none is left: this work
         needs no workers.
         """
-        if self._looked is None:
-            self._looked = known_surveys(self.folder, self._listed or self.find())
-        files, missing = self._looked
-        here, missing = survey_here(missing, self.folder, seconds)
-        self._looked = [*files, *here], missing
+        if self._surveys is None:
+            self._surveys = known_surveys(self.folder, self._listed or self.find())
+        files, missing = self._surveys
+        surveyed, missing = survey_here(missing, self.folder, seconds)
+        self._surveys = [*files, *surveyed], missing
         if not missing and self._specs is None:
             self._make_plan()
 
     def is_done(self) -> bool:
         """True if earlier runs did all the work: nothing is left to decode."""
         self.look(0)
-        return self._specs is not None and len(self._noted) == len(self._specs)
+        return self._specs is not None and len(self._earlier_results) == len(self._specs)
 
     def run(
         self,
@@ -254,8 +254,8 @@ class Batch:
     def _run(self, runner: Runner, notice: Callable[[RunProgress], None], cores: int) -> Summary:
         self._survey(runner, notice)
         specs = self._specs if self._specs is not None else self._make_plan()
-        before = self._noted
-        self._listed, self._looked, self._specs, self._noted = (), None, None, {}
+        before = self._earlier_results
+        self._listed, self._surveys, self._specs, self._earlier_results = (), None, None, {}
         why = self.plan.why
         if is_outdated(self.folder):
             why += "; another version of this program made the tables there, so they are made anew"
@@ -273,7 +273,7 @@ class Batch:
             _help_the_longest(others, cores)
             done += runner(carry_out, others, progress.look)
         with gc_paused():
-            read = (TaskResult.from_bytes(one.result) for one in done if one.key)
+            read = (TaskResult.from_bytes(task.result) for task in done if task.key)
             self.results = [*before.values(), *read]
             done.clear()
             progress.look()
@@ -284,13 +284,13 @@ class Batch:
             return self._commit(len(before))
 
     def _make_plan(self) -> list[TaskSpec]:
-        files, _ = self._looked or ([], [])
+        files, _ = self._surveys or ([], [])
         with gc_paused():
             self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
-            for one in files:
-                one.forget_conversations()
+            for file in files:
+                file.forget_conversations()
             self._specs = self._orders()
-            self._noted = self._notes(self._specs)
+            self._earlier_results = self._read_earlier_results(self._specs)
         return self._specs
 
     def _orders(self) -> list[TaskSpec]:
@@ -298,8 +298,8 @@ class Batch:
         options = with_secrets_of(self.plan.files, self.options, self.storage)
         mark = digest(options)
         salt = self._salt()
-        wanted = self.tables if self.frameworks else ()
-        columns = {one: batch_schema(one, frameworks=True).names for one in wanted}
+        tables = self.tables if self.frameworks else ()
+        columns = {table: batch_schema(table, frameworks=True).names for table in tables}
         rows = min(ROWS, max(MIN_ROWS, HELD_ROWS // max(self.plan.buckets, 1)))
         order = TaskSpec(
             Task([]), "", "", options, self.tables, self.folder, seed=self._seed,
@@ -330,13 +330,13 @@ class Batch:
 
     def _hand_over(self, done: Iterable[Done], others: Sequence[TaskSpec]) -> None:
         """Give tasks the positions of the packets that were dealt out to them."""
-        files = {one.path: at for at, one in enumerate(self.plan.files)}
-        lost = {one.capture: one for result in done for one in result.lost}
+        files = {file.path: at for at, file in enumerate(self.plan.files)}
+        lost = {finding.capture: finding for result in done for finding in result.lost}
         parts: dict[int | None, Parts] = {}
         for spec in others:
             sources = spec.task.sources
-            spec.parts = Parts(self.folder, array("q", [files[one.path] for one in sources]))
-            spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
+            spec.parts = Parts(self.folder, array("q", [files[source.path] for source in sources]))
+            spec.parts.lost = [lost[source.path] for source in sources if source.path in lost]
             parts[spec.task.bucket] = spec.parts
         for result in done:
             for path, pieces in result.dealt.items():
@@ -349,53 +349,61 @@ class Batch:
         options = asdict(self.options) | {"ports": sorted(self.options.ports)}
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
-        more = [name for name in ("links", "frameworks") if getattr(self, name)]
-        return json.dumps([form_of_rows(), options, sorted(self.tables), *more])
+        flags = [name for name in ("links", "frameworks") if getattr(self, name)]
+        return json.dumps([form_of_rows(), options, sorted(self.tables), *flags])
 
     def _survey(self, runner: Runner, notice: Callable[[RunProgress], None]) -> None:
         """Survey the remaining files."""
-        if self._looked is None:
+        if self._surveys is None:
             notice(RunProgress("files"))
             self.look()
-        files, missing = self._looked or ([], [])
+        files, missing = self._surveys or ([], [])
         total = len(files) + len(missing)
         notice(RunProgress("files", len(files), total))
         if missing:
             specs = survey_orders(missing, self.folder)
             found = runner(survey_all, specs, lambda: None)
-            self._looked = [*files, *chain.from_iterable(found)], []
+            self._surveys = [*files, *chain.from_iterable(found)], []
             notice(RunProgress("files", total, total))
 
     def _link(self, runner: Runner) -> None:
         """Link the messages of all tasks, and write those whose links are new."""
-        captures = sorted(one.path for one in self.plan.files)
+        captures = sorted(file.path for file in self.plan.files)
         results = sorted(self.results, key=lambda result: result.key)
-        facts = [captures, [[one.key, bool(one.lost)] for one in results]]
-        of = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
-        there = sound(self.folder)
-        known = None if any(one.lost for one in results) else known_links(self.folder, of)
-        if known and not there.issuperset(map(links_name, known.digests)):
-            known = None
-        files = {one.key: one.linkable for one in results if one.linkable is not None}
-        self._linked = known or link_all(files, self.folder, captures, of)
+        facts = [captures, [[result.key, bool(result.lost)] for result in results]]
+        input_digest = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
+        existing = sound(self.folder)
+        links = (
+            None
+            if any(result.lost for result in results)
+            else known_links(self.folder, input_digest)
+        )
+        if links and not existing.issuperset(map(links_name, links.digests)):
+            links = None
+        files = {result.key: result.linkable for result in results if result.linkable is not None}
+        self._linked = links or link_all(files, self.folder, captures, input_digest)
         joinings = map(self._joining, results)
-        missing = [one for one in joinings if not (one.whole and there.issuperset(one.targets))]
+        missing = [
+            joining
+            for joining in joinings
+            if not (joining.complete and existing.issuperset(joining.targets))
+        ]
         runner(join, missing, lambda: None)
 
     def _joining(self, result: TaskResult) -> Joining:
         """The messages of a task and their links, to be brought together."""
         digest = self._linked.digests.get(result.key, "")
         names = result.files.get("messages", [])
-        return Joining(self.folder, result.key, digest, names, whole=not result.lost)
+        return Joining(self.folder, result.key, digest, names, complete=not result.lost)
 
-    def _notes(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
-        """Notes of tasks of the plan that were done before, by their keys without TLS."""
-        wanted = {spec.base: spec.key for spec in specs}
+    def _read_earlier_results(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
+        """Results of tasks of the plan that were done before, by their keys without TLS."""
+        keys = {spec.base: spec.key for spec in specs}
         results: dict[str, TaskResult] = {}
-        there = sound(self.folder)
-        for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
+        existing = sound(self.folder)
+        for name in sorted(file for file in existing if file.startswith(f"{RESULTS}/")):
             key = name.rpartition("/")[2].removesuffix(".result")
-            if key[:KEY_DIGITS] not in wanted:
+            if key[:KEY_DIGITS] not in keys:
                 continue
             try:
                 result = TaskResult.from_bytes(self.folder.read(name))
@@ -403,9 +411,9 @@ class Batch:
                 continue
             if result.lost or (result.event_logs and result.seed != self._seed):
                 continue  # a file that comes back is read again
-            if not there.issuperset(result.names):
+            if not existing.issuperset(result.names):
                 continue
-            if result.key == wanted.get(result.base) or not result.encrypted:
+            if result.key == keys.get(result.base) or not result.encrypted:
                 results[result.base] = result
         return results
 
@@ -414,9 +422,9 @@ class Batch:
         from amqpsniff.tables.batches import finding_batch
 
         findings = merge_findings(self.results, self.plan.files, self.folder, self._linked.hits)
-        lost = [one for result in self.results for one in result.lost]
-        gone = {one.capture for one in lost}
-        errors = error_rows(((one.size, one.findings) for one in self.plan.files), lost)
+        lost = [finding for result in self.results for finding in result.lost]
+        gone = {finding.capture for finding in lost}
+        errors = error_rows(((file.size, file.findings) for file in self.plan.files), lost)
         files, rows = self._written()
         if "findings" in self.tables:
             files["findings"] = self._write_dated("findings", finding_batch(findings))
@@ -426,29 +434,37 @@ class Batch:
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
-        there = {name: one.size for name, one in self.folder.files().items()}
+        file_sizes = {name: file.size for name, file in self.folder.files().items()}
         for table, names in files.items():
-            DeltaLog(self.folder, table).commit(names, self._schema(table), there)
-        kept = {name for names in files.values() for name in names} | self._kept()
-        known = sorted(kept & there.keys())  # nothing is kept of a file that could not be surveyed
-        sizes = {name: there[name] for name in known if name.endswith(".parquet")}
+            DeltaLog(self.folder, table).commit(names, self._schema(table), file_sizes)
+        needed = {name for names in files.values() for name in names} | self._needed()
+        existing = sorted(
+            needed & file_sizes.keys()
+        )  # nothing is kept of a file that could not be surveyed
+        sizes = {name: file_sizes[name] for name in existing if name.endswith(".parquet")}
         self.folder.write(SIZES, json.dumps(sizes).encode())
         write_manifest(
-            self.folder, self.inputs, self.plan.files, files, rows, self._cost(), self.more()
+            self.folder,
+            self.inputs,
+            self.plan.files,
+            files,
+            rows,
+            self._cost(),
+            self.extra_options(),
         )
-        tidy(self.folder, kept, files)
+        tidy(self.folder, needed, files)
         severities: dict[str, int] = {}
-        for one in findings:
-            severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1
+        for finding in findings:
+            severities[finding.kind.severity] = severities.get(finding.kind.severity, 0) + 1
         return Summary(
             files=len(self.plan.files),
             bad_files=len({row["path"] for row in errors}),
             unreadable_files=sum(
-                one.error is not None or one.path in gone for one in self.plan.files
+                file.error is not None or file.path in gone for file in self.plan.files
             ),
             bytes=self.plan.octets,
             read_bytes=self.plan.read_bytes,
-            packets=sum(one.packets for one in self.plan.files),
+            packets=sum(file.packets for file in self.plan.files),
             connections=sum(result.connections for result in self.results),
             tasks=len(self.plan.tasks),
             done_before=done_before,
@@ -495,7 +511,7 @@ class Batch:
 
     def _write_dated(self, table: str, rows: Any) -> list[str]:
         days = by_day(rows, TIMES.get(table, "ts_ns"))
-        return [self._write(f"{table}/capture_date={day}", some) for day, some in days]
+        return [self._write(f"{table}/capture_date={day}", rows) for day, rows in days]
 
     def _write(self, folder: str, rows: Any) -> str:
         """Write a Parquet file named by its content; its name."""
@@ -513,14 +529,14 @@ class Batch:
         self.folder.write(name, octets)
         return name
 
-    def _kept(self) -> set[str]:
+    def _needed(self) -> set[str]:
         """Files of the folder besides the tables that the next run needs."""
-        kept = {result.place for result in self.results}
-        kept |= {one.name for result in self.results for one in result.event_logs}
+        needed = {result.place for result in self.results}
+        needed |= {log.name for result in self.results for log in result.event_logs}
         if self.links:
-            kept |= {name for result in self.results for name in result.files.get("messages", ())}
-            kept |= {STATE, *map(links_name, self._linked.digests)}
-        return kept | {survey_name(one) for one in self.plan.files} | {self.lock.name, SIZES}
+            needed |= {name for result in self.results for name in result.files.get("messages", ())}
+            needed |= {STATE, *map(links_name, self._linked.digests)}
+        return needed | {survey_name(file) for file in self.plan.files} | {self.lock.name, SIZES}
 
 
 def _help_the_longest(specs: Sequence[TaskSpec], cores: int) -> None:

@@ -37,13 +37,13 @@ def files_of(manifest: Manifest, table: str, columns: Iterable[str] = ()) -> lis
             f"the table `{table}` is not in this archive, which has {', '.join(tables)}; "
             "run `batch` with it among --tables"
         )
-    given = manifest.get("options", ())
-    links, frameworks = "--links" in given, "--frameworks" in given
-    there = batch_schema(table, links=links, frameworks=frameworks).names if table in TABLES else ()
-    lacking = [one for one in columns if table in TABLES and one not in there]
+    options = manifest.get("options", ())
+    links, frameworks = "--links" in options, "--frameworks" in options
+    names = batch_schema(table, links=links, frameworks=frameworks).names if table in TABLES else ()
+    lacking = [column for column in columns if table in TABLES and column not in names]
     if lacking:
         groups = {"--links": LINKED, "--frameworks": MEANINGS}
-        needed = [name for name, some in groups.items() if not some.isdisjoint(lacking)]
+        needed = [name for name, group in groups.items() if not group.isdisjoint(lacking)]
         raise UsageError(
             f"the table `{table}` of this archive has no column {', '.join(lacking)}; "
             + (f"run `batch` with {' '.join(needed)}" if needed else "only captures give it")
@@ -59,18 +59,18 @@ def check_report(name: str, manifest: Manifest) -> None:
 
 def bucket_of(manifest: Manifest) -> int:
     """Seconds of a time bucket with which the captures of a batch have few enough of them."""
-    ends = [(one["first_ns"], one["last_ns"]) for one in manifest["captures"]]
-    times = [time for both in ends for time in both if time is not None]
+    ends = [(capture["first_ns"], capture["last_ns"]) for capture in manifest["captures"]]
+    times = [time for span in ends for time in span if time is not None]
     return bucket_for(min(times, default=None), max(times, default=None))
 
 
 @dataclass
 class FirstRows:
-    """The first rows of a report; `more`: there are others, `shown`: number of rows to show."""
+    """The first rows of a report; `has_more`: there are others, `shown`: number of rows to show."""
 
     report: Report
     table: pa.Table
-    more: bool
+    has_more: bool
     shown: int
 
     @classmethod
@@ -95,18 +95,18 @@ class FirstRows:
             "report": self.report.name,
             "title": self.report.title,
             "columns": self.table.column_names,
-            "times": [one.name for one in self.table.schema if is_timestamp(one.type)],
+            "times": [field.name for field in self.table.schema if is_timestamp(field.type)],
             "rows": self._cells(),
-            "total": f"{self.table.num_rows}{'+' if self.more else ''}",
+            "total": f"{self.table.num_rows}{'+' if self.has_more else ''}",
         }
 
     def as_text(self) -> str:
         """The rows to show, as a table of text."""
         lines = [self.table.column_names, *self._cells()]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
                 for line in lines]  # fmt: skip
-        return "\n".join([self.report.title, *(line.rstrip() for line in made)])
+        return "\n".join([self.report.title, *(line.rstrip() for line in padded)])
 
     def _cells(self) -> list[list[str]]:
         rows = self.table.slice(0, self.shown).to_pylist()
@@ -114,8 +114,8 @@ class FirstRows:
 
 
 def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> FirstRows:
-    """Make a report by DuckDB, of files on this machine; raises UsageError for a report that is not
-    there, and where no batch has written.
+    """Make a report by DuckDB, of files on this machine; raises UsageError for an unknown report,
+    and for a folder without tables of a batch.
     """
     import pyarrow as pa
 
@@ -126,13 +126,13 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
     check_report(name, manifest)
     tables = {}
     for table, columns in report.reads().items():
-        files = [Path(folder.name, one) for one in files_of(manifest, table)]
-        tables[table] = pa.schema([schema(table).field(one) for one in columns]), files
+        files = [Path(folder.name, file) for file in files_of(manifest, table)]
+        tables[table] = pa.schema([schema(table).field(column) for column in columns]), files
     statement = report.statement(bucket_seconds or bucket_of(manifest))
     return FirstRows.of(name, report.finished(answer_files(statement, tables, DUCKDB_SETUP)), shown)
 
 
 def write_page(folder: Folder, results: Iterable[FirstRows]) -> None:
     """Write the page with all reports to a batch's folder."""
-    tables: Mapping[str, pa.Table] = {one.report.name: one.table for one in results}
+    tables: Mapping[str, pa.Table] = {result.report.name: result.table for result in results}
     folder.write("report.html", page(require_manifest(folder), tables).encode())

@@ -106,10 +106,10 @@ class Objects(contextlib.ExitStack):
         self._folder = folder
         self._ports = ports
         self._open: dict[str, _Object] = {}
-        sources = [one for one in deal.pack.task.sources if one.path in deal.pack.marks]
-        self._sources = {one.path: one for one in sources}
-        for one in sources:
-            self._find(one)
+        sources = [source for source in deal.pack.task.sources if source.path in deal.pack.marks]
+        self._sources = {source.path: source for source in sources}
+        for source in sources:
+            self._find(source)
         self.complete = self.dealt.keys() >= self._sources.keys()
 
     def feed(self, batch: PacketBatch) -> None:
@@ -123,27 +123,33 @@ class Objects(contextlib.ExitStack):
             self._open[path] = _Object(self._deal.of(path), source, sink, self._ports)
         self._open[path].feed(batch)
 
-    def finish(self, *, whole: bool) -> None:
-        """All captures were read: to their ends if they are `whole`, else it is for this run."""
+    def finish(self, *, to_end: bool) -> None:
+        """End the reading of all captures.
+
+        With `to_end` each was read to its end, and later runs can use the pieces."""
         keys = self._deal.keys
-        made = {path: one.finish() for path, one in self._open.items()}
+        pieces_by_path = {path: opened.finish() for path, opened in self._open.items()}
         self.close()
-        for path, pieces in made.items():
+        for path, pieces in pieces_by_path.items():
             self.dealt[path] = array("q", chain.from_iterable(pieces))
-            told: dict[str, list[Any]] = {keys[one]: [] for one in self._deal.of(path).values()}
-            for one in pieces:
-                told[keys[one[0]]].append(one)
-            if whole:
+            by_key: dict[str, list[Any]] = {
+                keys[bucket]: [] for bucket in self._deal.of(path).values()
+            }
+            for piece in pieces:
+                by_key[keys[piece[0]]].append(piece)
+            if to_end:
                 name = object_name(self._sources[path], "json")
-                self._folder.write(name, json.dumps(told).encode())
+                self._folder.write(name, json.dumps(by_key).encode())
 
     def _find(self, source: SourceFile) -> None:
-        """Take the pieces that an earlier run has written, if all that are wanted are there."""
-        wanted = {self._deal.keys[one]: one for one in self._deal.of(source.path).values()}
-        there = json.loads(self._folder.read(object_name(source, "json")) or b"{}")
-        if there.keys() >= wanted.keys():
+        """Take the pieces that an earlier run has written, if it has written all wanted ones."""
+        buckets = {
+            self._deal.keys[bucket]: bucket for bucket in self._deal.of(source.path).values()
+        }
+        written = json.loads(self._folder.read(object_name(source, "json")) or b"{}")
+        if written.keys() >= buckets.keys():
             pieces = (
-                (bucket, *piece[1:]) for key, bucket in wanted.items() for piece in there[key]
+                (bucket, *piece[1:]) for key, bucket in buckets.items() for piece in written[key]
             )
             self.dealt[source.path] = array("q", chain.from_iterable(pieces))
 
@@ -225,7 +231,7 @@ class Parts:
         return sum(self.numbers[2 :: len(PIECE)])
 
     def captures(self, task: Task) -> dict[str, Part]:
-        """Objects that are there of captures of the task, by capture, in the order of time."""
+        """The objects of captures of the task, by capture, in the order of time."""
         found: dict[str, Part] = {}
         places = {number: at for at, number in enumerate(self.files)}
         numbers = zip(*(self.numbers[at :: len(PIECE)] for at in range(len(PIECE))), strict=True)
@@ -244,23 +250,23 @@ class Parts:
         """The packets, in time order; raises CaptureError without any."""
         if not captures:
             raise CaptureError("none of the captures could be read")
-        begins = {path: one.source.begin_ns for path, one in captures.items()}
+        begins = {path: part.source.begin_ns for path, part in captures.items()}
         opener = _opener(captures, self.folder)
         return CaptureSet(sorted(captures), open_file=opener, begins=begins)
 
 
 def _opener(captures: Mapping[str, Part], folder: Folder) -> Callable[[str, int], DealtCapture]:
-    """Opens what stands for captures; those that come next are read in threads meanwhile."""
+    """A function that opens the objects of captures; threads read the next ones ahead."""
     pool = ThreadPoolExecutor(AHEAD)
     begun: dict[str, Iterator[list[tuple[int, bytes]]]] = {}
     coming = iter(captures.items())
 
     def opened(path: str, _: int) -> DealtCapture:
         while path not in begun or len(begun) <= AHEAD:
-            one, part = next(coming, ("", None))
+            next_path, part = next(coming, ("", None))
             if part is None:
                 break
-            begun[one] = prefetched(_chunks(part, folder), pool)
+            begun[next_path] = prefetched(_chunks(part, folder), pool)
         return DealtCapture(path, chain.from_iterable(begun.pop(path)))
 
     return opened

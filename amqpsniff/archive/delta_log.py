@@ -130,7 +130,7 @@ def _added(name: str, size: int) -> dict[str, Any]:
 
 
 def _fields(schema: pa.Schema) -> list[dict[str, Any]]:
-    return [_field(one.name, _TYPES.get(str(one.type), str(one.type))) for one in schema]
+    return [_field(field.name, _TYPES.get(str(field.type), str(field.type))) for field in schema]
 
 
 def _field(name: str, kind: str) -> dict[str, Any]:

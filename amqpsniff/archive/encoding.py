@@ -14,9 +14,9 @@ from typing import Any
 from amqpsniff.findings import Finding
 
 _HEAD = struct.Struct("<16sQ")
-"""The beginning of what was packed: a digest of what follows, and its length unpacked."""
+"""The header of packed bytes: a digest of the rest, and its unpacked length."""
 
-_VALUES = attrgetter(*(one.name for one in fields(Finding)))
+_VALUES = attrgetter(*(field.name for field in fields(Finding)))
 
 
 def pack(facts: Mapping[str, Any], *findings: str) -> bytes:
@@ -36,7 +36,7 @@ def unpack(octets: bytes | None, *findings: str) -> dict[str, Any]:
         raise ValueError("not what an archive has written down, or not all of it")
     octets = _codec().decompress(packed, _HEAD.unpack(head)[1])
     facts: dict[str, Any] = marshal.loads(octets)  # noqa: S302 (what a worker of ours has made)
-    return facts | {name: [Finding(*one) for one in facts[name]] for name in findings}
+    return facts | {name: [Finding(*row) for row in facts[name]] for name in findings}
 
 
 def _codec() -> Any:

@@ -22,7 +22,7 @@ from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.installation import how_to_install
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""What only writing is answered with; what else goes wrong meanwhile may be another file's."""
+"""Errors that only writing causes; any other may concern another file."""
 
 _HADOOPS = re.compile("^s3[an]://")
 """Names that Hadoop has for what all others call `s3://`."""
@@ -129,7 +129,7 @@ class Folder:
 
     @contextlib.contextmanager
     def create(self, name: str) -> Iterator[Any]:
-        """A file to write that is there under its name only when all was written.
+        """A file to write; it appears under its name once it is complete.
 
         Raises OutputError where it cannot be written.
         """
@@ -153,7 +153,7 @@ class Folder:
 
     @contextlib.contextmanager
     def _writing(self, *numbers: int) -> Iterator[None]:
-        """Raises OutputError for what the system says: anything, or one of these errors."""
+        """Raises OutputError for errors of the system: for all of them, or for these."""
         try:
             yield
         except OSError as error:
@@ -175,10 +175,10 @@ class Folder:
         selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)
         found = self._system.get_file_info(selector)
         skip = len(self._base.rstrip("/")) + 1
-        return {one.path[skip:]: one for one in found if one.type == fs.FileType.File}
+        return {file.path[skip:]: file for file in found if file.type == fs.FileType.File}
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._system.delete_file(self._path(name))
 

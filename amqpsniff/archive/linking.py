@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 UNLINKED = "_work/unlinked"
-"""Where messages wait for their links; they stay, for links may change when files come."""
+"""The folder of messages without links; they stay, for links may change when files come."""
 
 FOLDER = "_work/links"
 
 STATE = f"{FOLDER}/state.json"
-"""What was linked last, written when all of it was."""
+"""The last result of linking, written once it is complete."""
 
-LINK_COLUMNS = [one.name for one in LINKED_MESSAGES if one.name in LINKED]
+LINK_COLUMNS = [message.name for message in LINKED_MESSAGES if message.name in LINKED]
 
 ROW = "row"
 """The column of a message's ordinal among those of its task."""
@@ -58,7 +58,7 @@ class LinkLogFile(EventLogFile):
     log: LinkLog
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
-        super().__init__(folder, name, lambda one: number_columns(one, LINK_LOG_NUMBERS))
+        super().__init__(folder, name, lambda log: number_columns(log, LINK_LOG_NUMBERS))
         self.log = LinkLog(seed, self.add)
 
 
@@ -85,24 +85,24 @@ class Linked:
     hits: dict[str, int] = field(default_factory=dict)
 
 
-def known_links(folder: Folder, of: str) -> Linked | None:
+def known_links(folder: Folder, input_digest: str) -> Linked | None:
     """The last result of linking, if it had this input."""
     with contextlib.suppress(ValueError, TypeError):
-        known = Linked(**json.loads(folder.read(STATE) or b""))
-        if known.of == of:
-            return known
+        linked = Linked(**json.loads(folder.read(STATE) or b""))
+        if linked.of == input_digest:
+            return linked
     return None
 
 
 def link_all(
-    files: Mapping[str, WrittenLog], folder: Folder, captures: Iterable[str], of: str
+    files: Mapping[str, WrittenLog], folder: Folder, captures: Iterable[str], input_digest: str
 ) -> Linked:
     """Link the messages of all tasks; `files` has their link records by key."""
     folder.delete(STATE)
-    linked = Linked(of)
+    linked = Linked(input_digest)
     keys = list(files)
     writers: dict[int, LinksFile] = {}
-    left = {task: one.rows for task, one in enumerate(files.values())}
+    rows_left = {task: log.rows for task, log in enumerate(files.values())}
     replay = LinkReplay()
     for table in in_order([*files.values()], folder.open, captures, LINK_LOG_NUMBERS):
         replay.feed({name: numbers(table[name]) for name in FED}, table.num_rows)
@@ -111,8 +111,8 @@ def link_all(
                 writers[task] = LinksFile(folder, keys[task])
             writers[task].add(rows)
         for task, count in _counts(table["task"]).items():
-            left[task] -= count
-            if not left[task] and task in writers:
+            rows_left[task] -= count
+            if not rows_left[task] and task in writers:
                 linked.digests[keys[task]] = writers.pop(task).close()
     linked.hits = replay.hits
     folder.write(STATE, json.dumps(asdict(linked)).encode())
@@ -121,8 +121,8 @@ def link_all(
 
 def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
     """Number of rows of each task."""
-    counted = tasks.value_counts().to_pylist()
-    return {one["values"]: one["counts"] for one in counted}
+    counts = tasks.value_counts().to_pylist()
+    return {row["values"]: row["counts"] for row in counts}
 
 
 def _by_task(replay: LinkReplay) -> dict[int, pa.Table]:
@@ -194,19 +194,19 @@ class Joining:
     """Messages of a task, by the names of their files, to be written with their links.
 
     `digest` is that of the links, empty without links. Messages of a task with unreadable files are
-    not `whole`, and have other names: a repeated task must not reuse them.
+    not `complete`, and have other names: a repeated task must not reuse them.
     """
 
     folder: Folder
     key: str
     digest: str
     names: Sequence[str]
-    whole: bool = True
+    complete: bool = True
 
     @property
     def targets(self) -> list[str]:
         """The names of the files with links."""
-        linked = self.key + self.digest + ("" if self.whole else "lost")
+        linked = self.key + self.digest + ("" if self.complete else "lost")
         return [
             f"messages{name.removeprefix(UNLINKED).replace(self.key, linked)}"
             for name in self.names
@@ -234,10 +234,10 @@ def _join_file(
     from pyarrow import parquet
 
     with folder.open(name) as file, folder.create(target) as sink:
-        there = [one for one in parquet.read_schema(file).names if one != ROW]
-        known = EVERYTHING["messages"]
-        schema = pa.schema([known.field(name) for name in (*there, *LINK_COLUMNS)])
-        texts = [one.name for one in schema if one.type == pa.string()]
+        names = [name for name in parquet.read_schema(file).names if name != ROW]
+        full = EVERYTHING["messages"]
+        schema = pa.schema([full.field(name) for name in (*names, *LINK_COLUMNS)])
+        texts = [field.name for field in schema if field.type == pa.string()]
         encoded = [name for name in texts if name not in LINKED]
         source = parquet.ParquetFile(file, read_dictionary=encoded)
         writer = ParquetRows(sink, schema)
@@ -258,28 +258,28 @@ def _links_of(rows: pa.ChunkedArray, links: ds.ParquetFileFragment | None) -> li
 
     if links is None or not len(rows):
         types = [LINKED_MESSAGES.field(name).type for name in LINK_COLUMNS]
-        return [pa.nulls(len(rows), one) for one in types]
+        return [pa.nulls(len(rows), type_) for type_ in types]
     message = pc.field("message")
     found = links.to_table(filter=(message >= rows[0]) & (message <= rows[-1]))
     found = found.take(pc.index_in(rows, value_set=found["message"]))
     return [_typed(found[name], LINKED_MESSAGES.field(name)) for name in LINK_COLUMNS]
 
 
-def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:
+def _typed(column: pa.ChunkedArray, field: pa.Field) -> Any:
     """A column of integers in the type of the table."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if wanted.type == pa.int64():
+    if field.type == pa.int64():
         return column
-    if wanted.type == pa.bool_():
+    if field.type == pa.bool_():
         return column.cast(pa.bool_())
-    if wanted.name == "link_confidence":
+    if field.name == "link_confidence":
         names = [*MATCHES]
         codes = column.cast(pa.int32())
     else:
         ids = column.drop_null().unique()
-        names = [id_text(one) for one in ids.to_pylist()]
+        names = [id_text(id_) for id_ in ids.to_pylist()]
         codes = pc.index_in(column, value_set=ids)
     words = pa.array(names, pa.string())
     return pa.DictionaryArray.from_arrays(codes.combine_chunks(), words)

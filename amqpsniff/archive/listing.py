@@ -34,21 +34,21 @@ class Listed(NamedTuple):
 def list_captures(
     inputs: Iterable[str | os.PathLike[str]], options: StorageOptions | None = None
 ) -> list[Listed]:
-    """The files that names mean, each once, by the first of its names.
+    """The files that names refer to, each once, by the first of its names.
 
-    Raises CaptureError for a name that is not there or no file, a pattern that matches nothing, and
-    when there is nothing in the end; UsageError for the name of a folder that a batch has written.
+    Raises CaptureError for a name without a file, for a pattern that matches nothing, and without
+    any files; UsageError for the name of a folder that a batch has written.
     """
-    given = [os.fspath(one) for one in inputs]
+    names = [os.fspath(name) for name in inputs]
     found: dict[str, Listed] = {}
-    known: set[object] = set()
-    for name in given:
-        for identity, one in _remote(name, options) if is_remote(name) else _local(name):
-            if identity not in known:
-                known.add(identity)
-                found[one.path] = one
+    identities: set[object] = set()
+    for name in names:
+        for identity, file in _remote(name, options) if is_remote(name) else _local(name):
+            if identity not in identities:
+                identities.add(identity)
+                found[file.path] = file
     if not found:
-        raise CaptureError(f"{', '.join(given) or 'no input'}: no file found")
+        raise CaptureError(f"{', '.join(names) or 'no input'}: no file found")
     return [found[path] for path in sorted(found)]
 
 
@@ -59,7 +59,7 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
             raise _no_captures(name)
         yield from _below(name)
     elif os.path.lexists(name):
-        file = _stated(name)
+        file = _file_at(name)
         if file is None:
             raise CaptureError(
                 f"{name}: is not a file, and an archive's captures are read more than once"
@@ -69,13 +69,13 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
         head = _head(name)
         found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
         rest = name[len(head) :]
-        matches = [one for one in found if not _is_below_hidden(one[len(head) :], rest)]
+        matches = [match for match in found if not _is_below_hidden(match[len(head) :], rest)]
         if not matches:
             raise CaptureError(f"{name}: no file matches this pattern")
         for match in matches:
             if Path(match).is_dir():
                 yield from _below(match)
-            elif file := _stated(match):
+            elif file := _file_at(match):
                 yield file
     elif name == "-":
         raise read_twice("batch", name)
@@ -85,15 +85,17 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
 
 def _below(folder: str) -> Iterator[tuple[object, Listed]]:
     shut: list[str] = []  # folders that may not be listed are captures that cannot be read
-    for inside, folders, files in os.walk(folder, onerror=lambda one: shut.append(one.filename)):
+    for inside, folders, files in os.walk(
+        folder, onerror=lambda error: shut.append(error.filename)
+    ):
         if _is_written(inside):
             folders.clear()
             continue
-        folders[:] = sorted(one for one in folders if not _is_hidden(one))
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in sorted(files):
-            if not _is_hidden(name) and (file := _stated(str(Path(inside) / name))):
+            if not _is_hidden(name) and (file := _file_at(str(Path(inside) / name))):
                 yield file
-    yield from ((one, Listed(one, None, None)) for one in shut)
+    yield from ((path, Listed(path, None, None)) for path in shut)
 
 
 def _is_written(folder: str) -> bool:
@@ -111,7 +113,9 @@ def _is_hidden(name: str) -> bool:
 
 def _head(pattern: str) -> str:
     """The folder in which a pattern begins to be one."""
-    return pattern[: min(pattern.find(one) for one in "*?[" if one in pattern)].rpartition("/")[0]
+    return pattern[
+        : min(pattern.find(character) for character in "*?[" if character in pattern)
+    ].rpartition("/")[0]
 
 
 def _is_below_hidden(path: str, pattern: str = "") -> bool:
@@ -119,7 +123,7 @@ def _is_below_hidden(path: str, pattern: str = "") -> bool:
     return any(map(_is_hidden, path.split("/"))) and not any(map(_is_hidden, pattern.split("/")))
 
 
-def _stated(path: str) -> tuple[object, Listed] | None:
+def _file_at(path: str) -> tuple[object, Listed] | None:
     """A file; None for a pipe or a device, because opening it may wait for ever."""
     try:
         status = Path(path).stat()
@@ -154,18 +158,20 @@ def _remote(name: str, options: StorageOptions | None) -> Iterator[tuple[object,
     else:
         found = system.get_file_info(fs.FileSelector(path, recursive=True))
     count = 0
-    written = _written(one.path for one in found if one.type == fs.FileType.File)
-    if path.rstrip("/") in written and head == name:
+    written_folders = _written(entry.path for entry in found if entry.type == fs.FileType.File)
+    if path.rstrip("/") in written_folders and head == name:
         raise _no_captures(name)
-    for one in found:
-        whole = prefix + one.path
-        below = one.path[len(path) :]
-        if one.type != fs.FileType.File or _is_below_hidden(below, name[len(head) :]):
+    for entry in found:
+        full_name = prefix + entry.path
+        relative = entry.path[len(path) :]
+        if entry.type != fs.FileType.File or _is_below_hidden(relative, name[len(head) :]):
             continue
-        if written and any(str(folder) in written for folder in PurePosixPath(one.path).parents):
+        if written_folders and any(
+            str(folder) in written_folders for folder in PurePosixPath(entry.path).parents
+        ):
             continue
-        if head == name or fnmatch(whole, name):
+        if head == name or fnmatch(full_name, name):
             count += 1
-            yield whole, Listed(whole, one.size, one.mtime_ns)
+            yield full_name, Listed(full_name, entry.size, entry.mtime_ns)
     if head != name and not count:
         raise CaptureError(f"{name}: no file matches this pattern")

@@ -96,7 +96,7 @@ class FolderLock:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._taken = False
-        self._dead: list[str] = []
+        self._stale_files: list[str] = []
 
     def is_taken(self) -> bool:
         """True if another run has the lock or requests it."""
@@ -119,14 +119,14 @@ class FolderLock:
             with contextlib.suppress(OSError):
                 self._folder.delete(self.name)
             raise
-        for name in self._dead:
+        for name in self._stale_files:
             self._folder.delete(name)
         self._taken = True
         self._ended.clear()
         threading.Thread(target=self._renew, daemon=True).start()
 
     def check(self) -> None:
-        """Raise OutputError where a lock that was taken is another run's by now."""
+        """Raise OutputError if another run has taken the lock from this one."""
         if not self._taken:
             return
         if self._folder.read(self.name) is None:
@@ -160,10 +160,10 @@ class FolderLock:
 
     def _others(self) -> list[LockFile]:
         """Lock files of other runs that live."""
-        changed = {name: one.mtime_ns for name, one in self._folder.files(self._place).items()}
+        changed = {name: file.mtime_ns for name, file in self._folder.files(self._place).items()}
         now = changed.pop(self.name, None)  # as the file system's clock says, if it says so
         found = []
-        self._dead = []
+        self._stale_files = []
         for name, changed_ns in changed.items():
             octets = None if is_part(name) else self._folder.read(name)
             if octets is None:
@@ -175,21 +175,21 @@ class FolderLock:
                 owner = LockOwner(**facts["owner"])
             lives = owner.lives if owner else None
             if lives is None:
-                known = now is not None and changed_ns is not None
-                age = now - changed_ns if known else time.time_ns() - renewed_ns
+                comparable = now is not None and changed_ns is not None
+                age = now - changed_ns if comparable else time.time_ns() - renewed_ns
                 lives = age < STALE_SECONDS * 1e9
             if lives:
                 found.append((asks, name, owner))
             else:
-                self._dead.append(name)
+                self._stale_files.append(name)
         return found
 
     def _refusal(self, owner: LockOwner | None) -> str:
-        where = self._folder.name
+        folder = self._folder.name
         if owner is None:
-            return f"{where}: another run begins there at this moment"
-        who = f"process {owner.process} on {owner.host}"
-        line = f"{where}: another run is writing there since {owner.since} ({who})"
+            return f"{folder}: another run begins there at this moment"
+        process = f"process {owner.process} on {owner.host}"
+        line = f"{folder}: another run is writing there since {owner.since} ({process})"
         if owner.lives is None:
             line += f"; if it was killed, it counts for {STALE_SECONDS:.0f} s more at most"
         return line

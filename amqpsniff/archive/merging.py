@@ -39,37 +39,37 @@ def merge_findings(
     by name.
     """
     results = list(results)
-    of_files = [one for file in files for one in file.findings]
-    known = {(one.capture, one.code) for one in of_files}
-    for one in chain.from_iterable(result.lost for result in results):
-        if (one.capture, one.code) not in known:
-            known.add((one.capture, one.code))
-            of_files.append(one)
+    of_files = [finding for file in files for finding in file.findings]
+    reported = {(finding.capture, finding.code) for finding in of_files}
+    for finding in chain.from_iterable(result.lost for result in results):
+        if (finding.capture, finding.code) not in reported:
+            reported.add((finding.capture, finding.code))
+            of_files.append(finding)
     log = FindingLog(MAX_FINDINGS)
     records = Records()
     found = []
     for result in results:
         records.add(result.records)
-        found += [one for one in result.found if one.code not in _OF_ALL]
+        found += [finding for finding in result.found if finding.code not in _OF_ALL]
         result.found, result.records = [], Records()
     records.hit(hits or {})
     settle_stale(found, records, records.forget)
     found.sort(key=_order)
-    for one in found:
-        one.cause_code = one.cause_packet_number = None
-        log.add(one)
+    for finding in found:
+        finding.cause_code = finding.cause_packet_number = None
+        log.add(finding)
     del found
     written = [result.sighted for result in results if result.sighted is not None]
-    captures = sorted(one.path for one in files)
+    captures = sorted(file.path for file in files)
     replay = replay_messages(written, folder.open, captures, log)
     records.forget(of_messages(replay.recent_publishes, replay.requeues))
-    ends = [(one.last_ns, one.path) for one in files if one.last_ns is not None]
+    ends = [(file.last_ns, file.path) for file in files if file.last_ns is not None]
     judge_together(records, log, max(ends)[0] if ends else None)
     log.add_limits(records.limits, max(ends)[1] if ends else None)
     cut = sum(result.counters.get("cut", 0) for result in results)
     if cut:
         segments = sum(result.counters.get("segments", 0) for result in results)
-        read = [one.path for one in files if one.packets]
+        read = [file.path for file in files if file.packets]
         capture = read[0] if len(read) == 1 else None
         log.add(Finding("packets-cut", f"{cut} of {segments} segments", capture))
     return [*of_files, *log.take(of_files)]

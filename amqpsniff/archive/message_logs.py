@@ -77,7 +77,7 @@ def replay_messages(
     replay = MessageReplay()
     for table in in_order(written, open_file, captures, MESSAGE_LOG_NUMBERS):
         replay.feed({name: numbers(table[name]) for name in MESSAGE_COLUMNS}, table.num_rows)
-    for found in _worded(replay, written, open_file):
+    for found in _findings_with_texts(replay, written, open_file):
         log.add(found)
     return replay
 
@@ -93,15 +93,15 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
         code: str,
         rows: tuple[int, int],
         place: tuple[int, int],
-        many: tuple[int, int],
+        counts: tuple[int, int],
         word: Any,
     ) -> Verdict:
-        (number, ts_ns), (count, last) = place, many
+        (number, ts_ns), (count, last) = place, counts
         time = None if ts_ns == NULL else ts_ns
-        found = Finding(
+        finding = Finding(
             code, "", packet_number=number, ts_ns=time, count=count, last_packet_number=last
         )
-        return order, seen, *rows, word, found
+        return order, seen, *rows, word, finding
 
     first = seen.repeated
     if first is not None:
@@ -112,13 +112,14 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
                 _text(texts["message_id"]), texts["exchange"], texts["routing_key"], first.known
             ),
         )  # fmt: skip
-    for ordinal, (again, count, last) in seen.poisoned.items():
-        told = verdict(
-            again.order, POISON, (again.row, again.row), (again.number, again.ts_ns), (count, last),
-            partial(_poison_words, again, ordinal == MAX_SUBJECTS),
+    for ordinal, (delivery, count, last) in seen.poisoned.items():
+        poisoned = verdict(
+            delivery.order, POISON, (delivery.row, delivery.row),
+            (delivery.number, delivery.ts_ns), (count, last),
+            partial(_poison_words, delivery, ordinal == MAX_SUBJECTS),
         )  # fmt: skip
-        told[-1].variant = ordinal or None
-        yield told
+        poisoned[-1].variant = ordinal or None
+        yield poisoned
     if seen.longest is not None and is_long(seen):
         number, _, row, published = seen.longest
         yield verdict(
@@ -134,9 +135,9 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def _poison_words(again: FirstCase, further: bool, texts: dict[str, Any]) -> str:
+def _poison_words(delivery: FirstCase, further: bool, texts: dict[str, Any]) -> str:
     tag = None if texts["route"] == NULL else texts["route"]
-    words = poison_words(again.kind, again.known, tag, texts["queue"], texts["message_id"])
+    words = poison_words(delivery.kind, delivery.known, tag, texts["queue"], texts["message_id"])
     return FURTHER * further + words
 
 
@@ -144,30 +145,32 @@ def _text(octets: bytes) -> str:
     return octets.decode(errors="replace")
 
 
-def _worded(replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open) -> list[Finding]:
-    told = [one for seen in replay.channels.values() for one in _verdicts(seen)]
-    told.sort(key=itemgetter(0))
+def _findings_with_texts(
+    replay: MessageReplay, written: Sequence[WrittenLog], open_file: Open
+) -> list[Finding]:
+    verdicts = [verdict for seen in replay.channels.values() for verdict in _verdicts(seen)]
+    verdicts.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
-    for _, seen, at, row, _, _ in told:
+    for _, seen, at, row, _, _ in verdicts:
         rows.setdefault(seen.task, set()).update((at, row, seen.channel))
     texts = {task: _read_rows(open_file(written[task].name), rows[task]) for task in sorted(rows)}
-    for _, seen, at, row, word, found in told:
+    for _, seen, at, row, word, finding in verdicts:
         place = texts[seen.task][seen.channel]
-        found.detail = word(texts[seen.task][row])
-        found.capture = written[seen.task].captures[texts[seen.task][at]["seen_in"]]
-        found.channel = place["channel_number"]
+        finding.detail = word(texts[seen.task][row])
+        finding.capture = written[seen.task].captures[texts[seen.task][at]["seen_in"]]
+        finding.channel = place["channel_number"]
         for name in ("connection_id", "client", "server"):
-            setattr(found, name, place[name])
-    return [one[-1] for one in told]
+            setattr(finding, name, place[name])
+    return [verdict[-1] for verdict in verdicts]
 
 
 def _read_rows(file: IO[bytes], rows: set[int]) -> dict[int, dict[str, Any]]:
     import pyarrow.dataset as ds
 
-    wanted = sorted(rows)
+    numbers = sorted(rows)
     with file:
-        there = ds.ParquetFileFormat().make_fragment(file)
-        values = there.take(
-            wanted, columns=["seen_in", "route", *NAMES, "message_id", *PLACES]
+        fragment = ds.ParquetFileFormat().make_fragment(file)
+        values = fragment.take(
+            numbers, columns=["seen_in", "route", *NAMES, "message_id", *PLACES]
         ).to_pylist()
-    return dict(zip(wanted, values, strict=True))
+    return dict(zip(numbers, values, strict=True))

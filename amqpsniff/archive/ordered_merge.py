@@ -67,8 +67,8 @@ class EventLogFile(contextlib.ExitStack):
 
         columns = self._columns(events)
         schema = pa.schema(
-            pa.field(name, one.type, nullable=not pa.types.is_int64(one.type))
-            for name, one in columns.items()
+            pa.field(name, column.type, nullable=not pa.types.is_int64(column.type))
+            for name, column in columns.items()
         )
         batch = pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
         if self._writer is None:
@@ -91,7 +91,7 @@ class EventLogFile(contextlib.ExitStack):
             sink,
             schema,
             compression="lz4",  # half the time of zstd, and a hundredth of the captures' size more
-            use_dictionary=[one.name for one in schema if not pa.types.is_int64(one.type)],
+            use_dictionary=[field.name for field in schema if not pa.types.is_int64(field.type)],
             column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
             write_statistics=False,
         )
@@ -125,18 +125,20 @@ class _Lane:
         from pyarrow import parquet
 
         self._task = task
-        self._ranks = pa.array([*(ranks.get(one, -1) for one in written.captures), -1], pa.int64())
+        self._ranks = pa.array(
+            [*(ranks.get(capture, -1) for capture in written.captures), -1], pa.int64()
+        )
         self._names = [*ORDER, *names]
-        self._left = written.rows
+        self._total = written.rows
         self._rows = 0
         self._file = parquet.ParquetFile(open_file(written.name))
         self._groups = iter(range(self._file.num_row_groups))
         self.held = self._load()
 
     @property
-    def more(self) -> bool:
+    def has_more(self) -> bool:
         """True if there are rows that were not read."""
-        return self._rows < self._left
+        return self._rows < self._total
 
     @property
     def last_ns(self) -> int:
@@ -148,7 +150,7 @@ class _Lane:
         """Read rows beyond `limit`, the last time held; False if the file has no more."""
         import pyarrow as pa
 
-        while self.more and (not self.held.num_rows or self.last_ns == limit):
+        while self.has_more and (not self.held.num_rows or self.last_ns == limit):
             self.held = pa.concat_tables([self.held, self._load()])
         if not self.held.num_rows:
             self._file.close(force=True)
@@ -162,8 +164,8 @@ class _Lane:
         read = self._file.read_row_group(next(self._groups), columns=self._names)
         at = read.column_names.index("capture")
         last = pa.scalar(len(self._ranks) - 1)
-        known = pc.if_else(pc.less(read["capture"], 0), last, read["capture"])
-        read = read.set_column(at, "capture", pc.take(self._ranks, known))
+        codes = pc.if_else(pc.less(read["capture"], 0), last, read["capture"])
+        read = read.set_column(at, "capture", pc.take(self._ranks, codes))
         read = read.append_column("row", ordinals(self._rows, read.num_rows))
         self._rows += read.num_rows
         task = pa.repeat(pa.scalar(self._task, pa.int64()), read.num_rows)
@@ -176,9 +178,9 @@ class _Lane:
         count = self.held.num_rows
         if limit is not None:
             count = pc.sum(pc.less(self.held["ts_ns"], limit)).as_py() or 0
-        taken = self.held.slice(0, count)
+        rows = self.held.slice(0, count)
         self.held = self.held.slice(count)
-        return taken
+        return rows
 
 
 def in_order(
@@ -196,15 +198,15 @@ def in_order(
     waiting = deque((at, written[at]) for at in places)
     lanes: list[_Lane] = []
     while waiting or lanes:
-        limit = min((lane.last_ns for lane in lanes if lane.more), default=None)
+        limit = min((lane.last_ns for lane in lanes if lane.has_more), default=None)
         opening = bool(waiting) and (limit is None or waiting[0][1].first_ns <= limit)
         limit = waiting[0][1].first_ns if opening else limit
-        taken = [one for one in (lane.take(limit) for lane in lanes) if one.num_rows]
-        if len(taken) > 1:
-            by = [(name, "ascending") for name in ORDER]
-            yield pa.concat_tables(taken).sort_by(by)
+        tables = [rows for rows in (lane.take(limit) for lane in lanes) if rows.num_rows]
+        if len(tables) > 1:
+            order = [(name, "ascending") for name in ORDER]
+            yield pa.concat_tables(tables).sort_by(order)
         else:
-            yield from taken
+            yield from tables
         if opening:
             lanes.append(_Lane(*waiting.popleft(), open_file, ranks, names))
         lanes = [lane for lane in lanes if lane.fill(None if opening else limit)]

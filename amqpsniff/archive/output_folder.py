@@ -1,4 +1,4 @@
-"""The folder that a batch writes to: what in it is the batch's own, and what of it counts."""
+"""The folder that a batch writes to: which of its files are the batch's, and which are valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .surveys import FORM, Surveyed
 _TABLES = (*TABLES, "errors")
 
 _OWN = {*_TABLES, "_work", "reports", "report.html"}
-"""What a batch makes in its folder, beside the manifest."""
+"""Folders that a batch makes in its folder, besides the manifest."""
 
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
 
@@ -63,17 +63,17 @@ def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
         lock.acquire()
         with contextlib.suppress(ValueError):
             return int(folder.read(SEED) or b"", 16)
-        made = int.from_bytes(os.urandom(8), "big")
-        folder.write(SEED, b"%016x" % made)
+        seed = int.from_bytes(os.urandom(8), "big")
+        folder.write(SEED, b"%016x" % seed)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise OutputError(f"{base}: tables cannot be written there: {why}") from None
-    return made
+    return seed
 
 
 def _require_own(folder: Folder, base: str, inputs: Iterable[str]) -> None:
     """Refuse a folder that a batch cannot have for itself."""
-    if base in (whole_path(one).rstrip("/") for one in inputs):
+    if base in (whole_path(name).rstrip("/") for name in inputs):
         raise UsageError(f"{base} is to be read: give tables a folder of their own, {base}/tables")
     if folder.read(MANIFEST) is None and not folder.names("_work"):
         for table in _TABLES:
@@ -89,8 +89,8 @@ def require_kept(folder: Folder, tables: Iterable[str], options: Iterable[str]) 
     Raises UsageError that names them.
     """
     manifest = manifest_of(folder) or {}
-    lost = [one for one in manifest.get("options", ()) if one not in options]
-    lost += [f"table {one}" for one in manifest.get("tables", ()) if one not in tables]
+    lost = [option for option in manifest.get("options", ()) if option not in options]
+    lost += [f"table {table}" for table in manifest.get("tables", ()) if table not in tables]
     if lost:
         raise UsageError(
             f"{folder.name}: an earlier run made more there than this one would leave: "
@@ -103,7 +103,7 @@ def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     """The files without those that a batch has made in its folder."""
     base = folder.name.rstrip("/") + "/"
     own = tuple(f"{base}{name}/" for name in _OWN)
-    return [one for one in listed if not f"{whole_path(one.path)}/".startswith(own)]
+    return [file for file in listed if not f"{whole_path(file.path)}/".startswith(own)]
 
 
 @cache
@@ -113,13 +113,13 @@ def form_of_rows() -> str:
     A hash of the numbers of the layouts, and of the code of rules and sessions, which makes the
     records that tasks give each other and has no number of its own.
     """
-    found = hashlib.blake2b(json.dumps([FORM, ROWS_FORM]).encode(), digest_size=8)
+    hasher = hashlib.blake2b(json.dumps([FORM, ROWS_FORM]).encode(), digest_size=8)
     for room in ("findings", "session", "session/rules"):
-        there = resources.files("amqpsniff").joinpath(room).iterdir()
-        for one in sorted(there, key=lambda one: one.name):
-            if one.name.endswith(".py"):
-                found.update(one.read_bytes())
-    return found.hexdigest()
+        modules = resources.files("amqpsniff").joinpath(room).iterdir()
+        for module in sorted(modules, key=lambda module: module.name):
+            if module.name.endswith(".py"):
+                hasher.update(module.read_bytes())
+    return hasher.hexdigest()
 
 
 def is_outdated(folder: Folder) -> bool:
@@ -133,22 +133,22 @@ def sound(folder: Folder) -> set[str]:
     does not count.
     """
     sizes = json.loads(folder.read(SIZES) or b"{}")
-    there = folder.files().items()
-    return {name for name, one in there if sizes.get(name, one.size) == one.size}
+    files = folder.files().items()
+    return {name for name, file in files if sizes.get(name, file.size) == file.size}
 
 
-def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
-    """Delete what an earlier state of the archive has left: all of the tables that is not kept.
+def tidy(folder: Folder, needed: Iterable[str], tables: Iterable[str]) -> None:
+    """Delete the files of an earlier state of the archive: those of tables that are not kept.
 
     The Delta logs of `tables` are.
     """
-    names = {*kept, SEED}
+    names = {*needed, SEED}
     logs = tuple(f"{table}/{LOG}/" for table in tables)
     for name in folder.names():
         head = name.partition("/")[0]
-        left = head in (*_TABLES, "_work") and name not in names and not name.startswith(logs)
+        outdated = head in (*_TABLES, "_work") and name not in names and not name.startswith(logs)
         begun = is_part(name) and (head in _OWN or head.startswith(_BEGUN))
-        if left or begun:
+        if outdated or begun:
             folder.delete(name)
 
 
@@ -173,11 +173,11 @@ def write_manifest(
         "rows": rows,
         **cost,
         "options": list(options),
-        "captures": [_told(one) for one in captures],
+        "captures": [_file_row(capture) for capture in captures],
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
-def _told(one: Surveyed) -> dict[str, Any]:
+def _file_row(file: Surveyed) -> dict[str, Any]:
     names = ("path", "size", "modified_ns", "packets", "octets", "first_ns", "last_ns", "error")
-    return {"bytes" if name == "octets" else name: getattr(one, name) for name in names}
+    return {"bytes" if name == "octets" else name: getattr(file, name) for name in names}

@@ -47,7 +47,7 @@ LIGHT = 32
 have less than this part of `TASK_BYTES`: what a task costs by itself."""
 
 READ_TWICE = 4
-"""How much larger tasks are that share files, since each of them reads the whole (a file of 300 MB
+"""Factor by which tasks that share files are larger, since each reads whole files (of 300 MB
 alone: 2.40 processor seconds as one task, 2.54 as two, 2.78 as four)."""
 
 STRAIGHT_READS = 2
@@ -163,7 +163,7 @@ class Plan:
     @property
     def octets(self) -> int:
         """Captured bytes of all packets, each once."""
-        return sum(one.octets for one in self.files)
+        return sum(file.octets for file in self.files)
 
     @property
     def buckets(self) -> int:
@@ -186,13 +186,13 @@ def make_plan(
     deals: bool = False,
 ) -> Plan:
     """A plan for these files, in whatever order they are listed; it `deals` where that is less."""
-    listed = sorted(files, key=lambda one: one.path)
-    known = [one for one in listed if one.error is None and one.packets]
-    times = _in_time(known)
-    planning = _Planning([known[at] for _, at in times], [time for time, _ in times], task_bytes)
+    ordered = sorted(files, key=lambda file: file.path)
+    readable = [file for file in ordered if file.error is None and file.packets]
+    times = _in_time(readable)
+    planning = _Planning([readable[at] for _, at in times], [time for time, _ in times], task_bytes)
     plan = planning.dealt() if deals and planning.deals else planning.straight(max_reads)
     plan.tasks.sort(key=lambda task: -task.octets - task.read_bytes // PASSED)
-    plan.files = listed
+    plan.files = ordered
     return plan
 
 
@@ -200,8 +200,8 @@ def _in_time(files: Sequence[Surveyed]) -> list[tuple[int, int]]:
     """(time, index) in the order of first times; a file without one stays behind the one before."""
     times: list[tuple[int, int]] = []
     time = -(2**63)
-    for at, one in enumerate(files):
-        time = time if one.first_ns is None else one.first_ns
+    for at, file in enumerate(files):
+        time = time if file.first_ns is None else file.first_ns
         times.append((time, at))
     return sorted(times)
 
@@ -209,10 +209,10 @@ def _in_time(files: Sequence[Surveyed]) -> list[tuple[int, int]]:
 def _packs(files: Sequence[Surveyed], task_bytes: int) -> list[int]:
     packs: list[int] = []
     pack, held = 0, 0
-    for one in files:
-        if held and held + one.octets > task_bytes // PARTS[pack % len(PARTS)]:
+    for file in files:
+        if held and held + file.octets > task_bytes // PARTS[pack % len(PARTS)]:
             pack, held = pack + 1, 0
-        held += one.octets
+        held += file.octets
         packs.append(pack)
     return packs
 
@@ -235,9 +235,9 @@ class _Family(NamedTuple):
             self.conversations + other.conversations,
         )
 
-    def divided(self, part_bytes: int, most: int) -> _Family:
-        """The family in parts of about this size, at most `most`."""
-        parts = _parts(self.octets, part_bytes, min(most, self.conversations))
+    def divided(self, part_bytes: int, max_parts: int) -> _Family:
+        """The family in parts of about this size, at most `max_parts`."""
+        parts = _parts(self.octets, part_bytes, min(max_parts, self.conversations))
         return self._replace(parts=parts)
 
 
@@ -254,10 +254,10 @@ class _Planning:
     def __init__(self, files: Sequence[Surveyed], times: Sequence[int], task_bytes: int) -> None:
         self.files = files
         self.sources = [
-            SourceFile(one.path, one.size, one.modified_ns, time)
-            for one, time in zip(files, times, strict=True)
+            SourceFile(file.path, file.size, file.modified_ns, time)
+            for file, time in zip(files, times, strict=True)
         ]
-        self.begins = [*accumulate((one.octets for one in files), initial=0)]
+        self.begins = [*accumulate((file.octets for file in files), initial=0)]
         self.task_bytes = task_bytes
         self.large = READ_TWICE * task_bytes
         packs = _packs(files, task_bytes)
@@ -271,35 +271,35 @@ class _Planning:
         readers = _readers(families, len(self.members))
         for pack, own in self.spans.own.items():
             readers[pack] += len(self._shares(pack, own, MAX_READS))
-        most = max(readers, default=0)
-        crossing = sum(one.octets for one in families)
+        reads = max(readers, default=0)
+        crossing = sum(family.octets for family in families)
         straight = sum(map(int.__mul__, readers, octets))
         dealt = sum(octets) + 2 * crossing + STAGE_TASKS * self.task_bytes
-        self.deals = most > STRAIGHT_READS or straight > dealt
-        way = "dealt out by conversation" if self.deals else "read straight"
-        if most <= 1 and not crossing:
-            self.why = f"{way}: no conversation goes on in another pack of files"
+        self.deals = reads > STRAIGHT_READS or straight > dealt
+        manner = "dealt out by conversation" if self.deals else "read straight"
+        if reads <= 1 and not crossing:
+            self.why = f"{manner}: no conversation goes on in another pack of files"
             return
         self.why = (
-            f"{way}: {amount(crossing)} of {amount(sum(octets))} belong to conversations that go "
-            f"on in other packs of files; read straight, tasks would read {amount(straight)}, a "
-            f"file {most} times at most; dealt out, {amount(dealt)} would be read and written"
+            f"{manner}: {amount(crossing)} of {amount(sum(octets))} belong to conversations that "
+            f"go on in other packs of files; read straight, tasks would read {amount(straight)}, a "
+            f"file {reads} times at most; dealt out, {amount(dealt)} would be read and written"
         )
 
     def straight(self, max_reads: int) -> Plan:
         """Every task reads the files of its conversations."""
-        tasks = [task for _, task in self._local(max_reads)]
+        tasks = [task for _, task in self._local_tasks(max_reads)]
         return Plan([*tasks, *self._gathered(self._bounded(max_reads))], why=self.why)
 
     def dealt(self) -> Plan:
         """Read packs once; deal out conversations that continue elsewhere, and large packs."""
         self.spans.move(pack for pack, own in self.spans.own.items() if own > self.large)
         tasks = self._gathered(
-            [self._finely(one) for one in self._families()], self.task_bytes // 2
+            [self._finely(family) for family in self._families()], self.task_bytes // 2
         )
         for bucket, task in enumerate(tasks):
             task.bucket, task.read_bytes = bucket, task.octets
-        local = dict(self._local(1))
+        local = dict(self._local_tasks(1))
         packs: dict[int, FilePack] = {}
         for at, marks, buckets in self.spans.dealt():
             number = self.spans.packs[at]
@@ -315,20 +315,20 @@ class _Planning:
         """Conversations by the packs in which they begin, `width` of them to a family; families
         with few bytes that are side by side are one.
         """
-        apart: dict[int, _Family] = {}
+        groups: dict[int, _Family] = {}
         for begun in self.spans.begun():
-            one = _Family(*begun)
-            place = one.first // width
-            apart[place] = apart[place].with_next(one) if place in apart else one
+            family = _Family(*begun)
+            group = family.first // width
+            groups[group] = groups[group].with_next(family) if group in groups else family
         families: list[_Family] = []
-        held = 0
-        for one in apart.values():
-            held += one.octets
-            if families and held <= self.task_bytes // LIGHT:
-                families[-1] = families[-1].with_next(one)
+        group_bytes = 0
+        for family in groups.values():
+            group_bytes += family.octets
+            if families and group_bytes <= self.task_bytes // LIGHT:
+                families[-1] = families[-1].with_next(family)
             else:
-                families.append(one)
-                held = one.octets
+                families.append(family)
+                group_bytes = family.octets
         return families
 
     def _bounded(self, max_reads: int) -> list[_Family]:
@@ -338,34 +338,34 @@ class _Planning:
         width = 1
         while True:
             families = self._families(width)
-            most = max_reads
-            while most:
-                divided = [one.divided(self.large, most) for one in families]
+            max_parts = max_reads
+            while max_parts:
+                divided = [family.divided(self.large, max_parts) for family in families]
                 if max(_readers(divided, len(self.members)), default=0) <= max_reads:
                     return divided
-                most //= 2
+                max_parts //= 2
             width *= 2
 
     def _finely(self, family: _Family) -> _Family:
         """A family in parts of `task_bytes`, as long as each has enough of a file."""
         files = sum(map(len, self.members[family.first : family.last + 1]))
-        most = family.octets * RANGE_PART // (files * self.task_bytes)
-        return family.divided(self.task_bytes, max(most, 1))
+        max_parts = family.octets * RANGE_PART // (files * self.task_bytes)
+        return family.divided(self.task_bytes, max(max_parts, 1))
 
-    def _local(self, max_reads: int) -> Iterator[tuple[int, Task]]:
+    def _local_tasks(self, max_reads: int) -> Iterator[tuple[int, Task]]:
         """(pack, task) of the conversations that stay in a pack."""
-        strangers = self.spans.strangers()
+        crossing_marks = self.spans.crossing_marks()
         for pack, members in enumerate(self.members):
             own = self.spans.own.get(pack, 0)
-            strange = strangers.get(pack)
+            crossing = crossing_marks.get(pack)
             shares = self._shares(pack, own, max_reads)
             if len(shares) > 1:
                 for share in shares:
                     marks = array("q", sorted(mark for mark, _ in share))
-                    octets = sum(one for _, one in share)
+                    octets = sum(size for _, size in share)
                     yield pack, self._task(members, marks, False, octets)
-            elif shares or strange is None:
-                yield pack, self._task(members, strange, strange is not None, own)
+            elif shares or crossing is None:
+                yield pack, self._task(members, crossing, crossing is not None, own)
 
     def _shares(self, pack: int, own: int, max_reads: int) -> list[list[tuple[int, int]]]:
         """The conversations that stay in a pack, by part; a single part does not list them."""
@@ -373,7 +373,7 @@ class _Planning:
         if parts == 1:
             return [[]] if own else []
         octets = sum(self.files[at].octets for at in self.members[pack])
-        return _even(self.spans.staying_in(pack), parts, octets)
+        return _even_shares(self.spans.staying_in(pack), parts, octets)
 
     def _gathered(self, families: list[_Family], heavy: int | None = None) -> list[Task]:
         """Tasks of the conversations that go from pack to pack."""
@@ -383,7 +383,7 @@ class _Planning:
     def _task(
         self, members: Sequence[int], marks: array[int] | None, inverted: bool, octets: int
     ) -> Task:
-        between = (self.begins[at] - self.begins[one + 1] for one, at in pairwise(members))
+        between = (self.begins[at] - self.begins[before + 1] for before, at in pairwise(members))
         return Task(
             [self.sources[at] for at in members],
             array("q", [0, *between]),
@@ -410,12 +410,12 @@ class _Spans:
         import pyarrow.compute as pc
 
         self.packs = packs
-        self._marks = [integers(one.marks) for one in files]  # as they are, not copied
+        self._marks = [integers(file.marks) for file in files]  # as they are, not copied
         repeated = [
             pa.repeat(pa.scalar(pack, pa.int32()), len(marks))
             for pack, marks in zip(packs, self._marks, strict=True)
         ]
-        octets = [integers(one.mark_bytes) for one in files]
+        octets = [integers(file.mark_bytes) for file in files]
         columns = [
             pa.chunked_array(self._marks, pa.int64()),
             pa.chunked_array(repeated, pa.int32()),
@@ -428,11 +428,11 @@ class _Spans:
         grouped = grouped.rename_columns(["mark", "first", "last", "bytes"])
         self._divide(grouped, pc.not_equal(grouped["first"], grouped["last"]))
 
-    def _divide(self, conversations: Any, apart: Any) -> None:
+    def _divide(self, conversations: Any, crosses: Any) -> None:
         import pyarrow.compute as pc
 
-        self.crossing = conversations.filter(apart)
-        self.staying = conversations.filter(pc.invert(apart))
+        self.crossing = conversations.filter(crosses)
+        self.staying = conversations.filter(pc.invert(crosses))
         own = self.staying.group_by("first").aggregate([("bytes", "sum")])
         columns = [own[name].to_pylist() for name in ("first", "bytes_sum")]
         self.own = dict(zip(*columns, strict=True))
@@ -444,31 +444,31 @@ class _Spans:
 
         large = pa.array(packs, pa.int32())
         everything = pa.concat_tables([self.crossing, self.staying])
-        apart = pc.not_equal(everything["first"], everything["last"])
-        self._divide(everything, pc.or_(apart, pc.is_in(everything["first"], value_set=large)))
+        crosses = pc.not_equal(everything["first"], everything["last"])
+        self._divide(everything, pc.or_(crosses, pc.is_in(everything["first"], value_set=large)))
 
     def begun(self) -> list[tuple[int, int, int, int]]:
         """(first pack, last pack of any, bytes, number) of conversations that go from pack to pack,
         by first pack.
         """
         facts = [("last", "max"), ("bytes", "sum"), ("mark", "count")]
-        made = self.crossing.group_by("first").aggregate(facts)
-        names = ("first", *("_".join(one) for one in facts))
-        columns = [made[name].to_pylist() for name in names]
+        conversations = self.crossing.group_by("first").aggregate(facts)
+        names = ("first", *("_".join(fact) for fact in facts))
+        columns = [conversations[name].to_pylist() for name in names]
         return sorted(zip(*columns, strict=True))
 
     def staying_in(self, pack: int) -> list[tuple[int, int]]:
         """(mark, bytes) of the conversations that stay in a pack."""
         import pyarrow.compute as pc
 
-        mine = self.staying.filter(pc.equal(self.staying["first"], pack))
-        return list(zip(mine["mark"].to_pylist(), mine["bytes"].to_pylist(), strict=True))
+        chosen = self.staying.filter(pc.equal(self.staying["first"], pack))
+        return list(zip(chosen["mark"].to_pylist(), chosen["bytes"].to_pylist(), strict=True))
 
-    def strangers(self) -> dict[int, array[int]]:
+    def crossing_marks(self) -> dict[int, array[int]]:
         """Marks of conversations in a pack that continue elsewhere, by pack."""
         import pyarrow as pa
 
-        by_pack = groupby(self._occurrences(), lambda one: self.packs[one[0]])
+        by_pack = groupby(self._occurrences(), lambda row: self.packs[row[0]])
         return {
             pack: numbers(pa.chunked_array([marks for _, marks, _ in group]).unique().sort())
             for pack, group in by_pack
@@ -487,29 +487,29 @@ class _Spans:
         if not families:
             return
         first, marks, octets = (self.crossing[name] for name in ("first", "mark", "bytes"))
-        begins = accumulate((one.parts for one in families), initial=0)
-        bases, masks, most = array("q"), array("q"), array("q")  # by first pack
-        ends = [one.first for one in families[1:]] + [len(self.packs)]
-        for one, base, end in zip(families, begins, ends, strict=False):
-            half = max(heavy or 0, one.octets // (2 * one.parts))
-            for column, value in ((bases, base), (masks, one.parts - 1), (most, half)):
+        begins = accumulate((family.parts for family in families), initial=0)
+        bases, masks, limits = array("q"), array("q"), array("q")  # by first pack
+        ends = [family.first for family in families[1:]] + [len(self.packs)]
+        for family, base, end in zip(families, begins, ends, strict=False):
+            half = max(heavy or 0, family.octets // (2 * family.parts))
+            for column, value in ((bases, base), (masks, family.parts - 1), (limits, half)):
                 column.extend(array("q", [value]) * (end - len(column)))
         part = pc.bit_wise_and(marks, pc.take(integers(masks), first))
         part = pc.add(part, pc.take(integers(bases), first))
         if heavy is not None:  # by the mark: a number that no part has
-            alone = pc.greater(octets, pc.take(integers(most), first))
+            alone = pc.greater(octets, pc.take(integers(limits), first))
             part = pc.if_else(alone, pc.subtract(-1, marks), part)
         self.crossing = self.crossing.append_column("part", part)
         self._parts = pc.unique(part).sort()
         members: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
         for at, _, places in self._occurrences():
-            for one in pc.unique(self.crossing["part"].take(places)).to_pylist():
-                members[one].append(at)
+            for number in pc.unique(self.crossing["part"].take(places)).to_pylist():
+                members[number].append(at)
         facts = [("mark", "list"), ("bytes", "sum")]
-        made = self.crossing.sort_by("mark").group_by("part", use_threads=False).aggregate(facts)
-        columns = made.sort_by("part").select(["part", "mark_list", "bytes_sum"]).columns
-        for one, own, size in zip(*columns, strict=True):
-            yield numbers(own.values), members[one.as_py()], size.as_py()
+        parts = self.crossing.sort_by("mark").group_by("part", use_threads=False).aggregate(facts)
+        columns = parts.sort_by("part").select(["part", "mark_list", "bytes_sum"]).columns
+        for number, own, size in zip(*columns, strict=True):
+            yield numbers(own.values), members[number.as_py()], size.as_py()
 
     def dealt(self) -> Iterator[tuple[int, array[int], array[int]]]:
         """(file, marks, buckets) of the packets to deal out: a bucket is a part, in their order."""
@@ -528,41 +528,43 @@ class _Spans:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        known = self.crossing["mark"]
-        most = max(len(known), LOOKED_UP)
+        all_marks = self.crossing["mark"]
+        batch_size = max(len(all_marks), LOOKED_UP)
         begin = 0
         while begin < len(self._marks):
             held, end = 0, begin
-            while end < len(self._marks) and (held < most or end == begin):
+            while end < len(self._marks) and (held < batch_size or end == begin):
                 held += len(self._marks[end])
                 end += 1
-            some = pa.chunked_array(self._marks[begin:end], pa.int64())
-            found = pc.index_in(some, value_set=known)
+            chunk = pa.chunked_array(self._marks[begin:end], pa.int64())
+            found = pc.index_in(chunk, value_set=all_marks)
             held = 0
             for at in range(begin, end):
                 marks = self._marks[at]
                 places = found.slice(held, len(marks))
                 held += len(marks)
-                there = marks.filter(places.is_valid())
-                if len(there):
-                    yield at, there, places.drop_null()
+                crossing = marks.filter(places.is_valid())
+                if len(crossing):
+                    yield at, crossing, places.drop_null()
             begin = end
 
 
-def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:
+def _even_shares(
+    marks: list[tuple[int, int]], parts: int, read_bytes: int
+) -> list[list[tuple[int, int]]]:
     """Divide conversations into parts of about equal bytes.
 
     The conversations left over by a large one get their own part only if they are more work than
     the packets that this part has to skip.
     """
     shares: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
-    held = [0] * parts
-    for mark, octets in sorted(marks, key=lambda one: (-one[1], one[0])):
-        least = held.index(min(held))
-        shares[least].append((mark, octets))
-        held[least] += octets
-    order = sorted(range(parts), key=lambda part: -held[part])
-    heavy = [part for part in order if held[part] * PASSED > read_bytes] or order[:1]
+    loads = [0] * parts
+    for mark, octets in sorted(marks, key=lambda pair: (-pair[1], pair[0])):
+        smallest = loads.index(min(loads))
+        shares[smallest].append((mark, octets))
+        loads[smallest] += octets
+    order = sorted(range(parts), key=lambda part: -loads[part])
+    heavy = [part for part in order if loads[part] * PASSED > read_bytes] or order[:1]
     for part in order[len(heavy) :]:
         shares[heavy[-1]] += shares[part]
     return [shares[part] for part in heavy]
@@ -571,15 +573,15 @@ def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[lis
 def _readers(families: list[_Family], packs: int) -> list[int]:
     """The number of tasks that read each pack."""
     changes = [0] * (packs + 1)
-    for one in families:
-        changes[one.first] += one.parts
-        changes[one.last + 1] -= one.parts
+    for family in families:
+        changes[family.first] += family.parts
+        changes[family.last + 1] -= family.parts
     return list(accumulate(changes))[:packs]
 
 
-def _parts(octets: int, task_bytes: int, most: int) -> int:
+def _parts(octets: int, task_bytes: int, max_parts: int) -> int:
     """Number of tasks for these bytes: a power of 2, so that growth seldom changes it."""
     parts = 1
-    while 2 * parts <= most and octets > parts * task_bytes:
+    while 2 * parts <= max_parts and octets > parts * task_bytes:
         parts *= 2
     return parts

@@ -47,7 +47,7 @@ class Progress:
     ) -> None:
         self._folder = folder
         self._waiting = {spec.key: spec.task for spec in specs}
-        self._readers = Counter(one.path for spec in specs for one in spec.task.sources)
+        self._readers = Counter(source.path for spec in specs for source in spec.task.sources)
         self._notice = notice
         octets = sum(spec.task.octets for spec in specs)
         self._step = RunProgress(

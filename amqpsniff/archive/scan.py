@@ -47,7 +47,7 @@ class Scan:
 
     def begin(self, tasks: Sequence[Task]) -> None:
         """Write down what tasks read, but nothing that opens TLS."""
-        self.order.folder.write(TASKS, pack({"tasks": [astuple(one) for one in tasks]}))
+        self.order.folder.write(TASKS, pack({"tasks": [astuple(task) for task in tasks]}))
 
     def findings(self, number: int, files: Sequence[Surveyed]) -> list[Finding] | None:
         """Do a task; where it is the last one, give the findings of all, else None."""
@@ -74,14 +74,16 @@ class Scan:
     def _link(self, specs: Sequence[TaskSpec]) -> None:
         captures = sorted({source.path for spec in specs for source in spec.task.sources})
         results = self._results(specs)
-        files = {one.key: one.linkable for one in results if one.linkable is not None}
+        files = {result.key: result.linkable for result in results if result.linkable is not None}
         link_all(files, self.order.folder, captures, "")
 
     def _specs(self) -> list[TaskSpec]:
         specs: list[TaskSpec] = []
         for sources, skipped, marks, *facts in unpack(self.order.folder.read(TASKS))["tasks"]:
             own = None if marks is None else array("q", marks)
-            task = Task([SourceFile(*one) for one in sources], array("q", skipped), own, *facts)
+            task = Task(
+                [SourceFile(*source) for source in sources], array("q", skipped), own, *facts
+            )
             specs.append(replace(self.order, task=task, key=f"{len(specs):06d}"))
         return specs
 
@@ -91,22 +93,23 @@ class Scan:
 
 
 def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first: str) -> None:
-    """Have some work done, of which others do some at the same time: `first` and what comes behind
-    it, then the rest.
+    """Do all works that no other process does: `first` and those after it, then the others.
+
+    Other processes do some of them at the same time.
     """
     keys = [*works]
     at = keys.index(first)
-    left = dict.fromkeys([*keys[at:], *keys[:at]])
+    remaining = dict.fromkeys([*keys[at:], *keys[:at]])
     while True:
         for name in folder.names(DONE):
-            left.pop(name.rpartition("/")[2], None)
-        if not left:
+            remaining.pop(name.rpartition("/")[2], None)
+        if not remaining:
             return
-        if not any(_did(folder, key, works[key]) for key in left):
+        if not any(_do_unless_taken(folder, key, works[key]) for key in remaining):
             time.sleep(LOOK_SECONDS)
 
 
-def _did(folder: Folder, key: str, work: Callable[[], object]) -> bool:
+def _do_unless_taken(folder: Folder, key: str, work: Callable[[], object]) -> bool:
     """Do some work, unless another worker does."""
     lock = FolderLock(folder, f"{TURNS}/{key}")
     if lock.is_taken():

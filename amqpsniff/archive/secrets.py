@@ -32,8 +32,8 @@ def carried(options: Options) -> Options:
     if options.tls_keylog:
         secrets.append((KEY_LOG, Path(options.tls_keylog).read_bytes()))
     keys = tuple(
-        one if isinstance(one, Contents) else Contents(str(one), Path(one).read_bytes())
-        for one in options.tls_keys
+        key if isinstance(key, Contents) else Contents(str(key), Path(key).read_bytes())
+        for key in options.tls_keys
     )
     return replace(options, tls_keylog=None, tls_keys=keys, secrets=tuple(secrets))
 
@@ -42,7 +42,7 @@ def with_secrets_of(
     files: Sequence[Surveyed], options: Options, storage: StorageOptions | None = None
 ) -> Options:
     """The options with the secrets that stand inside captures."""
-    found = [secret for one in files if one.secrets for secret in _secrets_of(one, storage)]
+    found = [secret for file in files if file.secrets for secret in _secrets_of(file, storage)]
     if not found:
         return options
     return replace(options, secrets=tuple(dict.fromkeys([*options.secrets, *found])))
@@ -57,24 +57,24 @@ def task_bytes_for(options: Options, task_bytes: int) -> int:
 
 
 def digest(options: Options) -> str:
-    """8 hex digits that change when what opens TLS does; empty when there is nothing."""
-    keys = [one.octets for one in options.tls_keys if isinstance(one, Contents)]
-    known = [*(octets for _, octets in options.secrets), *keys]
-    if not known:
+    """8 hex digits that change with the secrets for TLS; empty without secrets."""
+    keys = [key.octets for key in options.tls_keys if isinstance(key, Contents)]
+    contents = [*(octets for _, octets in options.secrets), *keys]
+    if not contents:
         return ""
     machine = hashlib.blake2b(digest_size=4)
-    for octets in known:
+    for octets in contents:
         machine.update(hashlib.blake2b(octets).digest())
     return machine.hexdigest()
 
 
-def _secrets_of(one: Surveyed, storage: StorageOptions | None) -> list[tuple[int, bytes]]:
+def _secrets_of(file: Surveyed, storage: StorageOptions | None) -> list[tuple[int, bytes]]:
     """The secrets inside a capture, which is read as far as they go: usually its first block."""
     try:
-        with CaptureFile(one.path, opener=Opener(storage or {})) as packets:
+        with CaptureFile(file.path, opener=Opener(storage or {})) as packets:
             for _ in packets:
-                if len(packets.secrets) >= one.secrets:
+                if len(packets.secrets) >= file.secrets:
                     break
-            return packets.secrets[: one.secrets]
+            return packets.secrets[: file.secrets]
     except CaptureError:
         return []

@@ -139,22 +139,22 @@ class SurveyOrder:
 def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
     """Orders for all of these files."""
     groups: list[list[Listed]] = []
-    held = SURVEY_BYTES
-    for one in listed:
-        if held >= SURVEY_BYTES:
+    group_bytes = SURVEY_BYTES
+    for file in listed:
+        if group_bytes >= SURVEY_BYTES:
             groups.append([])
-            held = 0
-        groups[-1].append(one)
-        held += one.size or 0
+            group_bytes = 0
+        groups[-1].append(file)
+        group_bytes += file.size or 0
     return [SurveyOrder(group, folder, Opener(folder.options)) for group in groups]
 
 
 def survey_all(order: SurveyOrder) -> list[Surveyed]:
     """Survey the files of an order, and keep the results."""
-    found = [survey(*one, opener=order.opener) for one in order.files]
-    for one in found:
-        if one.error is None:
-            order.folder.write(survey_name(one), one.to_bytes())
+    found = [survey(*file, opener=order.opener) for file in order.files]
+    for file in found:
+        if file.error is None:
+            order.folder.write(survey_name(file), file.to_bytes())
     return found
 
 
@@ -167,55 +167,55 @@ def survey_here(
     """
     until = time.monotonic() + seconds
     found: list[Surveyed] = []
-    left: list[Listed] = []
-    for one in listed:
-        small = len(listed) == 1 or (one.size or 0) < SURVEY_BYTES
-        if small and not is_remote(one.path) and time.monotonic() < until:
-            found += survey_all(SurveyOrder([one], folder, Opener(folder.options)))
+    remaining: list[Listed] = []
+    for file in listed:
+        small = len(listed) == 1 or (file.size or 0) < SURVEY_BYTES
+        if small and not is_remote(file.path) and time.monotonic() < until:
+            found += survey_all(SurveyOrder([file], folder, Opener(folder.options)))
         else:
-            left.append(one)
-    return found, left
+            remaining.append(file)
+    return found, remaining
 
 
 def known_surveys(folder: Folder, listed: Sequence[Listed]) -> tuple[list[Surveyed], list[Listed]]:
     """The surveys of files that are kept, and the files that have none."""
-    there = set(folder.names(SURVEYS))
-    known: list[Surveyed] = []
+    existing = set(folder.names(SURVEYS))
+    surveys: list[Surveyed] = []
     missing: list[Listed] = []
-    for one in listed:
-        name = survey_name(one)
+    for file in listed:
+        name = survey_name(file)
         try:
-            known.append(Surveyed.from_bytes(folder.read(name) if name in there else None))
+            surveys.append(Surveyed.from_bytes(folder.read(name) if name in existing else None))
         except (ValueError, KeyError, TypeError):  # it is not there, damaged, or of another version
-            missing.append(one)
-    return known, missing
+            missing.append(file)
+    return surveys, missing
 
 
 def survey_files(
-    listed: Sequence[Listed], storage: StorageOptions | None = None, kept: str = ""
+    listed: Sequence[Listed], storage: StorageOptions | None = None, folder_name: str = ""
 ) -> list[Surveyed]:
-    """Surveys of files, made in this process unless they are in the folder `kept`.
+    """Surveys of files, made in this process unless the folder `folder_name` has them.
 
     Without a folder this process remembers some, for it is asked for every scan of the same files.
     """
     found: list[Surveyed] = []
-    if kept:
-        folder = Folder(kept, storage)
+    if folder_name:
+        folder = Folder(folder_name, storage)
         found, missing = known_surveys(folder, listed)
         for order in survey_orders(missing, folder):
             found += survey_all(order)
         return found
-    for one in listed:
-        place = one, whole_path(one.path)
-        made = _remembered.get(place)
-        if made is None:
-            made = survey(*one, opener=Opener(storage or {}))
-            if made.error is None and one.modified_ns is not None and not is_remote(one.path):
-                _remembered[place] = made
-        found.append(replace(made))
-    held = sum(len(one.marks) + MIN_SIZE for one in _remembered.values())
-    while held > MAX_REMEMBERED:  # older ones make room
-        held -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
+    for file in listed:
+        key = file, whole_path(file.path)
+        surveyed = _remembered.get(key)
+        if surveyed is None:
+            surveyed = survey(*file, opener=Opener(storage or {}))
+            if surveyed.error is None and file.modified_ns is not None and not is_remote(file.path):
+                _remembered[key] = surveyed
+        found.append(replace(surveyed))
+    total_bytes = sum(len(remembered.marks) + MIN_SIZE for remembered in _remembered.values())
+    while total_bytes > MAX_REMEMBERED:  # older ones make room
+        total_bytes -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
     return found
 
 
@@ -223,7 +223,7 @@ _remembered: dict[tuple[Listed, str], Surveyed] = {}
 """Surveys of files on this machine."""
 
 
-def survey_name(one: Listed | Surveyed) -> str:
+def survey_name(file: Listed | Surveyed) -> str:
     """The name of a file's survey in its folder."""
-    facts = json.dumps([FORM, one.path, one.size, one.modified_ns])
+    facts = json.dumps([FORM, file.path, file.size, file.modified_ns])
     return f"{SURVEYS}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.survey"

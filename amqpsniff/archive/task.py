@@ -93,11 +93,13 @@ class TaskRun:
             else:
                 for batch in packets:
                     self._deal(batch)
-            self.lost = [one for one in packets.findings if one.code == "capture-unreadable"]
+            self.lost = [
+                finding for finding in packets.findings if finding.code == "capture-unreadable"
+            ]
         if self._parts is not None:
             self.lost += self._parts.lost
         if self._objects is not None:
-            self._objects.finish(whole=not self.lost)
+            self._objects.finish(to_end=not self.lost)
 
     def _packets(self) -> CaptureSet:
         """The captures to read; raises CaptureError without any."""
@@ -106,7 +108,7 @@ class TaskRun:
             self._skipped = dict(zip(names, self.task.skipped, strict=True))
             return CaptureSet(sorted(names), opener=self._opener)
         captures = self._parts.captures(self.task)
-        self._skipped = {path: one.skipped_bytes for path, one in captures.items()}
+        self._skipped = {path: part.skipped_bytes for path, part in captures.items()}
         return self._parts.open(captures)
 
     def _decoded(self, packets: CaptureSet) -> Iterator[tuple[str, Any]]:

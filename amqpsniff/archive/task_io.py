@@ -122,12 +122,12 @@ class TaskResult:
     def names(self) -> list[str]:
         """Its files; the result counts if all are there."""
         rows = [name for names in self.files.values() for name in names]
-        return rows + [one.name for one in self.event_logs]
+        return rows + [log.name for log in self.event_logs]
 
     @property
     def event_logs(self) -> list[WrittenLog]:
         """Its files for the stages that bring tasks together."""
-        return [one for one in (self.sighted, self.linkable) if one is not None]
+        return [log for log in (self.sighted, self.linkable) if log is not None]
 
     @classmethod
     def of(cls, key: str, run: TaskRun) -> TaskResult:
@@ -187,11 +187,11 @@ class Heartbeat:
         self._name = f"{RUNNING}/{key}.json"
         self._packets = packets
         self._next = time.monotonic() + HEARTBEAT_SECONDS
-        self._wanted = packets > 0 and not is_remote(folder.name)
+        self._enabled = packets > 0 and not is_remote(folder.name)
 
     def __call__(self, packets: int, rows: int) -> None:
         """Write the file when the last one is old."""
-        if self._wanted and time.monotonic() >= self._next:
+        if self._enabled and time.monotonic() >= self._next:
             self.write(min(packets / self._packets, 0.9999), rows)
             self._next = time.monotonic() + HEARTBEAT_SECONDS
 
@@ -222,9 +222,9 @@ def carry_out(spec: TaskSpec) -> Done:
     with contextlib.ExitStack() as stack:
         if objects is not None:
             stack.enter_context(objects)
-        for one in filter(None, (seen, linkables)):
-            one.log.most = min(one.log.most, spec.held_rows)
-            stack.enter_context(one)
+        for log_file in filter(None, (seen, linkables)):
+            log_file.log.most = min(log_file.log.most, spec.held_rows)
+            stack.enter_context(log_file)
         places = {"messages": UNLINKED} if spec.links else {}
         days = _Days(folder, spec.key, stack, places)
         batches = run.batches()
@@ -284,19 +284,19 @@ class _Days:
             place = table, NO_DATE
         if place not in self._open and len(self._open) >= MAX_OPEN:
             self._finish(next(iter(self._open)))
-        made = self._open.pop(place, None) or self._begin(place, schema)
-        self._open[place] = made  # the last one that was used
-        return made[0]
+        opened = self._open.pop(place, None) or self._begin(place, schema)
+        self._open[place] = opened  # the last one that was used
+        return opened[0]
 
     def _begin(self, place: tuple[str, str], schema: Any) -> tuple[Any, Any, contextlib.ExitStack]:
         from amqpsniff.tables.export import ParquetRows, without_nulls
         from amqpsniff.tables.schema import IN_EVERY_ROW
 
         table, day = place
-        again = f"-{self._begun[place]}" if self._begun[place] else ""
+        suffix = f"-{self._begun[place]}" if self._begun[place] else ""
         self._begun[place] += 1
         folder = self._places.get(table, table)
-        name = f"{folder}/capture_date={day}/{self._key}{again}.parquet"
+        name = f"{folder}/capture_date={day}/{self._key}{suffix}.parquet"
         self._names.setdefault(table, []).append(name)
         stack = self._stack.enter_context(contextlib.ExitStack())
         sink = stack.enter_context(self._folder.create(name))

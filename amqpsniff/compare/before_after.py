@@ -41,11 +41,11 @@ def before_and_after(
         "closes": _closes(before, after),
     }
     report["notable_count"] = sum(1 for _ in notable(report))
-    report["failures"] = [*_new(report, fail_on), *_slower(before, after, fail_slower)]
+    report["failures"] = [*_new_findings(report, fail_on), *_slower(before, after, fail_slower)]
     return report
 
 
-def _new(report: Row, fail_on: str | None) -> Iterator[str]:
+def _new_findings(report: Row, fail_on: str | None) -> Iterator[str]:
     """Findings that are new and bad enough, one line each."""
     for row in report["findings"]:
         if row["change"] == "new" and at_least(row["severity"], fail_on):
@@ -109,7 +109,7 @@ def _caveats(before: CaptureProfile, after: CaptureProfile) -> list[str]:
 
 
 LENGTHS_ALIKE = 4
-"""Factor between the lengths of two captures up to which nothing is said of it."""
+"""Factor between the lengths of two captures up to which there is no note about it."""
 
 
 def _products(side: str, before: CaptureProfile, after: CaptureProfile) -> list[Row]:
@@ -137,15 +137,15 @@ def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     rows = []
     for key in dict.fromkeys((*before.closes, *after.closes)):
         old, new = before.closes[key], after.closes[key]
-        what, by, code = key
+        kind, closed_by, code = key
         change = "new" if not old else "gone" if not new else "same"
         notable = direction(old, new, spans)
         if code is not None and code >= FIRST_ERROR_CODE and change != "same":
             notable = change
         rows.append(
             {
-                "what": what,
-                "closed_by": by,
+                "what": kind,
+                "closed_by": closed_by,
                 "code": code,
                 "text": after.close_texts.get(key, before.close_texts.get(key)),
                 "change": change if change != "same" or notable is None else "changed",
@@ -162,13 +162,13 @@ RATES = (
     "delivered", "delivered bytes", "acknowledged", "requeued", "discarded", "automatic",
     "unsettled", "frames", "bytes", "connections opened", "connections closed", "channels opened",
 )  # fmt: skip
-"""What is counted, in the order in which it is shown."""
+"""Names of counts, in the order in which they are shown."""
 
 
 def rates(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
-    """What happened how often: `count` and `per_second` of both, and the ratio of the rates.
+    """Counts of both captures: `count` and `per_second` of each, and the ratio of the rates.
 
-    `notable` is `more`, `fewer` or null. What neither has is left out.
+    `notable` is `more`, `fewer` or null. Names that neither has are left out.
     """
     rows = []
     spans = (before.span_ns, after.span_ns)
@@ -193,7 +193,7 @@ def rates(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
 
 
 def latencies(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
-    """How long outcomes of messages and replies of methods took, the frequent ones first.
+    """Times of outcomes of messages and replies of methods, the frequent ones first.
 
     `before` and `after` have `count` and the quantiles in ns, or are null where there was none.
     `notable` is `slower`, `faster` or null, `notable_at` the quantiles that say so.
@@ -202,18 +202,18 @@ def latencies(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     rows = [
         _latency(*name, before.latencies.get(name), after.latencies.get(name)) for name in names
     ]
-    return sorted(rows, key=lambda row: (row["kind"] != "outcome", -_most(row)))
+    return sorted(rows, key=lambda row: (row["kind"] != "outcome", -_largest_count(row)))
 
 
-def _most(row: Row) -> int:
+def _largest_count(row: Row) -> int:
     return max(int(side["count"]) for side in (row["before"], row["after"]) if side is not None)
 
 
 def _latency(kind: str, name: str, old: Any, new: Any) -> Row:
     notable, at = None, []
     if old is not None and new is not None:
-        for word, one, other in (("slower", old, new), ("faster", new, old)):
-            found = [name for name, part in FRACTIONS.items() if slower(one, other, part)]
+        for word, first, second in (("slower", old, new), ("faster", new, old)):
+            found = [name for name, part in FRACTIONS.items() if slower(first, second, part)]
             if found:  # the lower quantiles say more: they rest on more
                 notable, at = word, found
                 break
@@ -230,7 +230,7 @@ def _latency(kind: str, name: str, old: Any, new: Any) -> Row:
 
 def _ratio(old: Any, new: Any) -> float | None:
     """Ratio of the 95th percentiles."""
-    values = [None if one is None else one.quantiles(0.95)[0] for one in (old, new)]
+    values = [None if latency is None else latency.quantiles(0.95)[0] for latency in (old, new)]
     return round(values[1] / values[0], 4) if values[0] and values[1] else None
 
 
@@ -324,7 +324,7 @@ def _folded(row: Row) -> bool:
 def _change(
     old: Row | None, new: Row | None, spans: tuple[int | None, int | None]
 ) -> tuple[str, str | None]:
-    """What became of a finding, and whether that is notable: `new`, `gone`, `more`, `fewer`."""
+    """The change of a finding, and whether it is notable: `new`, `gone`, `more`, `fewer`."""
     if old is None:
         return "new", "new"
     if new is None:

@@ -49,8 +49,8 @@ class ClockDifference:
     def __init__(self) -> None:
         self._windows: dict[int, list[tuple[int, int] | None]] = {}
         self._length_ns = FIRST_WINDOW_NS
-        self._least: list[int | None] = [None, None]
-        self._most = [-MAX_NS, -MAX_NS]
+        self._smallest: list[int | None] = [None, None]
+        self._largest = [-MAX_NS, -MAX_NS]
         self._origin_ns = 0
         self._offset_ns = 0.0
         self._drift = 0.0
@@ -59,50 +59,52 @@ class ClockDifference:
     def learn(self, direction: int, sent_ns: int, came_ns: int) -> None:
         """A frame was sent and came, each on its own clock."""
         difference = came_ns - sent_ns
-        least = self._least[direction]
+        least = self._smallest[direction]
         if least is None or difference < least:
-            self._least[direction] = difference
-        self._most[direction] = max(self._most[direction], difference)
-        here_ns = came_ns if direction else sent_ns
-        place = here_ns // self._length_ns
-        window = self._windows.get(place)
+            self._smallest[direction] = difference
+        self._largest[direction] = max(self._largest[direction], difference)
+        client_ns = came_ns if direction else sent_ns
+        slot = client_ns // self._length_ns
+        window = self._windows.get(slot)
         if window is None:
-            window = self._windows[place] = [None, None]
+            window = self._windows[slot] = [None, None]
             if len(self._windows) > MAX_WINDOWS:
                 self._widen()
-                window = self._windows[here_ns // self._length_ns]
-        known = window[direction]
-        if known is None or difference < known[0]:
-            window[direction] = (difference, here_ns)
+                window = self._windows[client_ns // self._length_ns]
+        best = window[direction]
+        if best is None or difference < best[0]:
+            window[direction] = (difference, client_ns)
 
     def _widen(self) -> None:
         """Make windows twice as long."""
         self._length_ns *= 2
         windows: dict[int, list[tuple[int, int] | None]] = {}
-        for place, window in self._windows.items():
-            known = windows.setdefault(place // 2, [None, None])
-            for direction, one in enumerate(window):
-                other = known[direction]
-                if one is not None and (other is None or one < other):
-                    known[direction] = one
+        for slot, window in self._windows.items():
+            merged = windows.setdefault(slot // 2, [None, None])
+            for direction, bound in enumerate(window):
+                best = merged[direction]
+                if bound is not None and (best is None or bound < best):
+                    merged[direction] = bound
         self._windows = windows
         if len(windows) > MAX_WINDOWS:
             self._widen()
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """True if both directions were seen, so that the offset is bounded from both sides."""
-        return None not in self._least
+        return None not in self._smallest
 
     def settle(self) -> None:
         """Everything was learnt: find the offset and the drift."""
-        if not self.known:
+        if not self.is_known:
             return
         middles = []
         for window in self._windows.values():
-            there, back = window
-            if there is not None and back is not None:
-                middles.append(((there[1] + back[1]) / 2, (there[0] - back[0]) / 2))
+            to_broker, to_client = window
+            if to_broker is not None and to_client is not None:
+                middles.append(
+                    ((to_broker[1] + to_client[1]) / 2, (to_broker[0] - to_client[0]) / 2)
+                )
         self._origin_ns = int(middles[0][0]) if middles else 0
         self._drift = _slope([(at - self._origin_ns, value) for at, value in middles])
         self._place()
@@ -110,37 +112,37 @@ class ClockDifference:
     def _place(self) -> None:
         """The offset at the origin: the middle of the bounds that the drift leaves."""
         upper, lower = [], []
-        for there, back in self._windows.values():
-            if there is not None:
-                upper.append(there[0] - self._drift * (there[1] - self._origin_ns))
-            if back is not None:
-                lower.append(-back[0] - self._drift * (back[1] - self._origin_ns))
+        for to_broker, to_client in self._windows.values():
+            if to_broker is not None:
+                upper.append(to_broker[0] - self._drift * (to_broker[1] - self._origin_ns))
+            if to_client is not None:
+                lower.append(-to_client[0] - self._drift * (to_client[1] - self._origin_ns))
         self._offset_ns = (min(upper) + max(lower)) / 2
         self._halfway_ns = (min(upper) - max(lower)) / 2
 
-    def ahead_ns(self, here_ns: int) -> int:
+    def ahead_ns(self, client_ns: int) -> int:
         """Time by which the broker's clock is ahead, at a time of the client's."""
-        return round(self._offset_ns + self._drift * (here_ns - self._origin_ns))
+        return round(self._offset_ns + self._drift * (client_ns - self._origin_ns))
 
     def report(self) -> dict[str, Any]:
         """The offset of the clocks and its bounds, in ns; None where one direction was not seen.
 
         If each round trip is negative, the captures are `exchanged`: the broker's is the client's.
         """
-        there, back = self._least
+        to_broker, to_client = self._smallest
         return {
-            "offset_ns": round(self._offset_ns) if self.known else None,
+            "offset_ns": round(self._offset_ns) if self.is_known else None,
             "uncertainty_ns": None if self._halfway_ns is None else round(self._halfway_ns),
-            "highest_ns": there,
-            "lowest_ns": None if back is None else -back,
+            "highest_ns": to_broker,
+            "lowest_ns": None if to_client is None else -to_client,
             "drift_ppm": round(self._drift * 1e6, 3) if self._drift else None,
-            "exchanged": self.known and sum(self._most) < -EXACT_NS,
+            "exchanged": self.is_known and sum(self._largest) < -EXACT_NS,
             "consistent": self._halfway_ns is None or self._halfway_ns >= -EXACT_NS,
         }
 
 
 def _slope(points: list[tuple[float, float]]) -> float:
-    """The drift that points (time, offset) show; 0 where they show none that can be told.
+    """The drift that points (time, offset) show; 0 if they show none that is certain.
 
     The median of the slopes between all of them (Theil and Sen), which a few windows of congestion
     do not turn.
@@ -148,10 +150,10 @@ def _slope(points: list[tuple[float, float]]) -> float:
     if len(points) < MIN_WINDOWS:
         return 0.0
     slopes = [
-        (other[1] - one[1]) / (other[0] - one[0])
-        for at, one in enumerate(points)
-        for other in points[at + 1 :]
-        if other[0] != one[0]
+        (later[1] - point[1]) / (later[0] - point[0])
+        for at, point in enumerate(points)
+        for later in points[at + 1 :]
+        if later[0] != point[0]
     ]
     if not slopes:
         return 0.0

@@ -33,7 +33,7 @@ KINDS = {
     SENDER_MISSED: "missing from the capture at the sender",
     RECEIVER_MISSED: "missing from the capture at the receiver",
 }
-"""What may have become of bytes."""
+"""Kinds of losses and repetitions."""
 
 
 class Loss(NamedTuple):
@@ -53,32 +53,34 @@ class Loss(NamedTuple):
 
 
 class View(NamedTuple):
-    """One side of a direction: what its capture saw, and what is added to its stream offsets."""
+    """One side of a direction: its capture's view, and the shift of its stream offsets."""
 
     direction: Direction
     shift: int
 
     def spans(self) -> list[list[int]]:
-        """What was carried, in common stream offsets."""
+        """Spans that were carried, in common stream offsets."""
         return [[a + self.shift, b + self.shift] for a, b in self.direction.coverage.spans]
 
     def repeats(self) -> list[Repeat]:
-        """What was carried again, in common stream offsets."""
+        """Spans that were carried again, in common stream offsets."""
         return [
-            one._replace(
-                begin=one.begin + self.shift, end=one.end + self.shift, acked=one.acked + self.shift
+            repeat._replace(
+                begin=repeat.begin + self.shift,
+                end=repeat.end + self.shift,
+                acked=repeat.acked + self.shift,
             )
-            for one in self.direction.coverage.repeats
+            for repeat in self.direction.coverage.repeats
         ]
 
 
 def shared(sender: View, receiver: View) -> tuple[int, int] | None:
     """The stream offsets that both captures cover; None without any."""
-    one, other = sender.direction.coverage.bounds, receiver.direction.coverage.bounds
-    if one is None or other is None:
+    sent, received = sender.direction.coverage.bounds, receiver.direction.coverage.bounds
+    if sent is None or received is None:
         return None
-    begin = max(one[0] + sender.shift, other[0] + receiver.shift)
-    end = min(one[1] + sender.shift, other[1] + receiver.shift)
+    begin = max(sent[0] + sender.shift, received[0] + receiver.shift)
+    end = min(sent[1] + sender.shift, received[1] + receiver.shift)
     return (begin, end) if begin < end else None
 
 
@@ -102,7 +104,7 @@ Carried = list[tuple[int, int, Repeat | None]]
 def _carried(view: View) -> Carried:
     """Every time that bytes were carried."""
     first: Carried = [(begin, end, None) for begin, end in view.spans()]
-    return first + [(one.begin, one.end, one) for one in view.repeats()]
+    return first + [(repeat.begin, repeat.end, repeat) for repeat in view.repeats()]
 
 
 def _pieces(
@@ -112,27 +114,27 @@ def _pieces(
     low, high = bounds
     edges: list[tuple[int, bool, int, Repeat | None]] = []
     for side, carried in enumerate(sides):
-        for first, stop, one in carried:
+        for first, stop, repeat in carried:
             begin, end = max(first, low), min(stop, high)
             if begin < end:
-                edges += [(begin, True, side, one), (end, False, side, one)]
+                edges += [(begin, True, side, repeat), (end, False, side, repeat)]
     edges.sort(key=lambda edge: edge[:3])
     now: tuple[list[Repeat | None], list[Repeat | None]] = ([], [])
     at = low
-    for place, begins, side, one in edges:
+    for place, begins, side, repeat in edges:
         if at < place:
             yield at, place, *now
             at = place
         if begins:
-            now[side].append(one)
+            now[side].append(repeat)
         else:
-            now[side].remove(one)
+            now[side].remove(repeat)
 
 
 def _judged(
     begin: int, end: int, out: list[Repeat | None], back: list[Repeat | None], acked: int
 ) -> Iterator[Loss]:
-    """What became of bytes that were sent and came so often."""
+    """The loss or repetition of a span that was sent (`out`) and received (`back`) so often."""
     if len(out) == len(back) == 1 or not (out or back):
         return
     if not out:
@@ -142,7 +144,7 @@ def _judged(
         yield Loss(RECEIVER_MISSED if acked >= end else UNREPAIRED, begin, end, 1)
         if acked < end:
             return
-    # what a capture missed came once all the same
+    # bytes that a capture missed were received once all the same
     came = max(len(back), 1)
     last = _last_of(out if len(out) >= came else back)
     place = (last.number, last.ts_ns) if last is not None else (None, None)
@@ -151,31 +153,31 @@ def _judged(
     elif came > len(out):
         yield Loss(DOUBLED, begin, end, came - len(out), *place)
     elif came > 1:
-        again = _last_of(back)
-        kind = DROPPED if again is not None and again.acked < end else NEEDLESS
+        last_received = _last_of(back)
+        kind = DROPPED if last_received is not None and last_received.acked < end else NEEDLESS
         yield Loss(kind, begin, end, came - 1, *place)
 
 
 def _last_of(carried: list[Repeat | None]) -> Repeat | None:
     """The segment that carried bytes last."""
-    return max((one for one in carried if one is not None), key=_number, default=None)
+    return max((repeat for repeat in carried if repeat is not None), key=_number, default=None)
 
 
-def _number(one: Repeat) -> int:
-    return one.number
+def _number(repeat: Repeat) -> int:
+    return repeat.number
 
 
 def _joined(found: list[Loss]) -> list[Loss]:
     """Losses that touch and are of the same sort and packet as one."""
     joined: list[Loss] = []
-    for one in found:
+    for loss in found:
         before = joined[-1] if joined else None
         if (
             before is not None
-            and before.end == one.begin
-            and (before.kind, before.times, before.number) == (one.kind, one.times, one.number)
+            and before.end == loss.begin
+            and (before.kind, before.times, before.number) == (loss.kind, loss.times, loss.number)
         ):
-            joined[-1] = before._replace(end=one.end)
+            joined[-1] = before._replace(end=loss.end)
         else:
-            joined.append(one)
+            joined.append(loss)
     return joined

@@ -30,7 +30,7 @@ _CODE = re.compile(r"^\d{3}\b")
 
 
 def subjects(detail: str) -> tuple[str, ...]:
-    """What the detail of a finding is about: a reply code, and the names in it, each once."""
+    """The subjects of a finding's detail: a reply code and the names in it, each once."""
     found = [code.group() for code in [_CODE.match(detail)] if code is not None]
     for match in _NAMES.finditer(detail):
         found.append(lasting(next(name for name in match.groups() if name is not None)))

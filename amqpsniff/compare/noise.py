@@ -12,7 +12,7 @@ from math import inf, sqrt
 from typing import Any
 
 MIN_COUNT = 20
-"""Events below which nothing is said: the 95th of a hundred is a guess among fewer than twenty."""
+"""Events below which a difference is not judged: of fewer a 95th percentile is a guess."""
 
 DEVIATIONS = 2.58
 """Standard deviations that a difference must exceed, or an interval reach: 99 %. A comparison looks
@@ -59,7 +59,7 @@ def per_second(count: int, span_ns: int | None) -> float | None:
     return round(count * 1e9 / span_ns, 6) if span_ns else None
 
 
-def more(
+def has_risen(
     before: int,
     after: int,
     spans_ns: tuple[int | None, int | None],
@@ -99,9 +99,9 @@ def direction(
     ratio: float = NOTABLE_RATIO,
 ) -> str | None:
     """`more` or `fewer` where a rate changed notably, else None."""
-    if more(before, after, spans_ns, events=events, ratio=ratio):
+    if has_risen(before, after, spans_ns, events=events, ratio=ratio):
         return "more"
     turned = None if events is None else (events[1], events[0])
-    if more(after, before, (spans_ns[1], spans_ns[0]), events=turned, ratio=ratio):
+    if has_risen(after, before, (spans_ns[1], spans_ns[0]), events=turned, ratio=ratio):
         return "fewer"
     return None

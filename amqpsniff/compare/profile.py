@@ -85,7 +85,7 @@ class CaptureProfile:
     def finish(
         self, totals: Totals, statistics: Row, outcomes: Row, replies: Row, found: list[Finding]
     ) -> None:
-        """Take what is known when all was read.
+        """Take the results of a pass at its end.
 
         Args:
             totals: Counts of the pass.
@@ -125,7 +125,7 @@ class CaptureProfile:
         """Count a finding with those that are about the same."""
         client = self._topology.client_name(finding.connection_id)
         about = subjects(finding.detail or "")
-        known = self.findings.setdefault(
+        counted = self.findings.setdefault(
             (finding.code, None if client is None else lasting(client), about),
             {
                 "places": 0,
@@ -136,23 +136,23 @@ class CaptureProfile:
                 "detail": finding.detail,
             },
         )
-        known["places"] += 1
-        known["count"] += finding.count
+        counted["places"] += 1
+        counted["count"] += finding.count
 
     def add_census(self, counted: Row, outcomes: dict[str, Any], replies: dict[str, Any]) -> None:
         """Take what `session.Census.facts` counted, and `reader.Capture` knows with it."""
-        ways = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
-        ways["basic.return"] = "returned"
+        kinds = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
+        kinds["basic.return"] = "returned"
         self.counts["frames"] = sum(counted["frames"].values())
         for method, sizes in counted["sizes"].items():
-            way = ways.get(method)
-            if way is None:
+            kind = kinds.get(method)
+            if kind is None:
                 continue
             number, octets, _ = sizes.facts()
-            self.counts[way] += counted["rates"][method].facts()[0]
-            if way != "returned":
-                self.counts[f"{way} bytes"] += octets
-                self.events[f"{way} bytes"] = self.events.get(f"{way} bytes", 0) + number
+            self.counts[kind] += counted["rates"][method].facts()[0]
+            if kind != "returned":
+                self.counts[f"{kind} bytes"] += octets
+                self.events[f"{kind} bytes"] = self.events.get(f"{kind} bytes", 0) + number
         self.events["bytes"] = self.counts["frames"]
         for name, (number, spread) in outcomes.items():
             if name != "returned":
@@ -162,8 +162,8 @@ class CaptureProfile:
         for name, spread in replies.items():
             self.latencies["reply", name] = spread
 
-    def _closed(self, what: str, row: Row) -> None:
-        key: tuple[Any, ...] = (what, row["closed_by"], row["close_code"])
+    def _closed(self, kind: str, row: Row) -> None:
+        key: tuple[Any, ...] = (kind, row["closed_by"], row["close_code"])
         if self._count(self.closes, key) and row["close_text"]:
             self.close_texts.setdefault(key, row["close_text"])
 

@@ -1,4 +1,4 @@
-"""The same connections captured at two places: how long bytes took, and what became of them."""
+"""The same connections captured at two places: delays, losses and alterations of bytes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import (
     CRC_BITS,
     NO_TIME,
+    CapturedConnection,
     Direction,
     Readable,
     Sighter,
     Sighting,
-    Talk,
     Vocabulary,
 )
 from amqpsniff.findings.finding import at_least
@@ -38,7 +38,7 @@ SEEN_AT = ("both", "client_side_only", "broker_side_only")
 
 FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "dropped": "warning",
          "doubled": "info", "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
-"""Severities of what happened on the way. What was sent again needlessly has none."""
+"""Severities of losses and alterations. A needless repetition has none."""
 
 MAX_ROWS = 1_000
 """Connections, losses, alterations and frames that are listed; all are counted."""
@@ -52,13 +52,13 @@ class SameTraffic:
 
     def __init__(self, client: Readable, broker: Readable) -> None:
         self._words = Vocabulary()
-        self._sighters = [Sighter(one, self._words) for one in (client, broker)]
+        self._sighters = [Sighter(source, self._words) for source in (client, broker)]
 
     @property
     def sightings(self) -> tuple[Sighting, Sighting]:
-        """What each capture saw."""
-        one, other = self._sighters
-        return one.sighting, other.sighting
+        """The connections of each capture."""
+        client, broker = self._sighters
+        return client.sighting, broker.sighting
 
     def read(self) -> Iterator[int]:
         """Read both; gives the packets read, now and then."""
@@ -70,11 +70,11 @@ class SameTraffic:
 
     def close(self) -> None:
         """Let go of the temporary files."""
-        for one in self.sightings:
-            one.spill.close()
+        for sighting in self.sightings:
+            sighting.spill.close()
 
     def report(self, top: int = MAX_ROWS) -> Row:
-        """What was found, as JSON has it; `top` rows of each list."""
+        """The report, for JSON; `top` rows of each list."""
         client, broker = self.sightings
         found, near, far = pairs(client, broker)
         clock = ClockDifference()
@@ -96,8 +96,8 @@ class SameTraffic:
             "clock": clock.report(),
             **overall.report(),
             "unmatched": [
-                *(_unmatched(talk, "client-side") for talk in near[:top]),
-                *(_unmatched(talk, "broker-side") for talk in far[:top]),
+                *(_unmatched(connection, "client-side") for connection in near[:top]),
+                *(_unmatched(connection, "broker-side") for connection in far[:top]),
             ],
         }
 
@@ -109,15 +109,15 @@ def _side(sighting: Sighting) -> Row:
         "packets": totals.packets,
         "start_ns": totals.first_ns,
         "end_ns": totals.last_ns,
-        "connections": len(sighting.talks),
+        "connections": len(sighting.connections),
         "connections_forgotten": sighting.forgotten,
     }
 
 
-def _unmatched(talk: Talk, side: str) -> Row:
+def _unmatched(connection: CapturedConnection, side: str) -> Row:
     return {
-        "side": side, "connection_id": talk.connection_id, "client": talk.address,
-        "server": talk.server,
+        "side": side, "connection_id": connection.connection_id, "client": connection.address,
+        "server": connection.server,
     }  # fmt: skip
 
 
@@ -172,7 +172,7 @@ class _Overall:
         altered = [] if pair.rewritten else self._differing(pair, direction)
         delays, frames = self._frames_of(pair, way, lost, altered, fates.shared(sender, receiver))
         return {
-            "delays": delays.report(known=self._clock.known),
+            "delays": delays.report(is_known=self._clock.is_known),
             "frames": frames,
             **{kind: counts[kind] for kind in fates.KINDS},
             "altered": len(altered),
@@ -192,11 +192,15 @@ class _Overall:
         touched = Touched(lost, altered)
         for near, far in both(pair, direction_of(pair, way)):
             if near is None or far is None:
-                one = near or far
-                assert one is not None
-                if bounds is not None and bounds[0] <= one[0] and one[0] + one[3] <= bounds[1]:
+                frame = near or far
+                assert frame is not None
+                if (
+                    bounds is not None
+                    and bounds[0] <= frame[0]
+                    and frame[0] + frame[3] <= bounds[1]
+                ):
                     counts["client_side_only" if far is None else "broker_side_only"] += 1
-                touched.look(one, self._words)  # it may be what was lost
+                touched.look(frame, self._words)  # it may have been lost
                 continue
             counts["both"] += 1
             touched.look(near, self._words)
@@ -210,35 +214,35 @@ class _Overall:
         times = timed(near, far, way)
         if times is None:
             return
-        sent_ns, came_ns, here_ns = times
+        sent_ns, came_ns, client_ns = times
         raw_ns = came_ns - sent_ns
         corrected_ns = raw_ns
-        if self._clock.known:
-            ahead_ns = self._clock.ahead_ns(here_ns)
+        if self._clock.is_known:
+            ahead_ns = self._clock.ahead_ns(client_ns)
             corrected_ns = max(raw_ns + ahead_ns if way else raw_ns - ahead_ns, 0)
-        for one in (delays, self._delays[way]):
-            one.raw.add(raw_ns - one.base_ns)
-            one.corrected.add(corrected_ns)
+        for target in (delays, self._delays[way]):
+            target.raw.add(raw_ns - target.base_ns)
+            target.corrected.add(corrected_ns)
         if self._slowest.slower_than(corrected_ns):
             self._slowest.add(Slow(corrected_ns, raw_ns, pair, way, near, far))
 
     def _differing(self, pair: Pair, direction: int) -> list[tuple[int, int]]:
         """Blocks of bytes that differ, as spans of the client's stream offsets, joined."""
         shift = pair.shifts[direction]
-        mine = pair.client.directions[direction].blocks
-        yours = iter(pair.broker.directions[direction ^ pair.turned].blocks)
-        other: Any = next(yours, None)
+        client_blocks = pair.client.directions[direction].blocks
+        broker_blocks = iter(pair.broker.directions[direction ^ pair.turned].blocks)
+        far: Any = next(broker_blocks, None)
         found: list[tuple[int, int]] = []
-        for begin, block in mine:
-            while other is not None and other[0] + shift < begin:
-                other = next(yours, None)
-            if other is None:
+        for begin, block in client_blocks:
+            while far is not None and far[0] + shift < begin:
+                far = next(broker_blocks, None)
+            if far is None:
                 break
             octets = block >> CRC_BITS
-            if other[0] + shift != begin or other[1] >> CRC_BITS != octets:
+            if far[0] + shift != begin or far[1] >> CRC_BITS != octets:
                 continue
             self._compared += octets
-            if other[1] != block:
+            if far[1] != block:
                 if found and found[-1][1] == begin:
                     found[-1] = (found[-1][0], begin + octets)
                 else:
@@ -272,12 +276,12 @@ class _Overall:
 
     def report(self) -> Row:
         """The figures of all connections together."""
-        known = self._clock.known
+        is_known = self._clock.is_known
         ways = {}
         for way, name in enumerate(WAYS):
             ways[name] = {
-                "delays": self._delays[way].report(known=known),
-                "frames": {which: self._frames[way, which] for which in SEEN_AT},
+                "delays": self._delays[way].report(is_known=is_known),
+                "frames": {side: self._frames[way, side] for side in SEEN_AT},
                 **{
                     kind: {
                         "places": self._fates[way, kind, "places"],
@@ -296,7 +300,7 @@ class _Overall:
             "by_connection": rows,
             "losses": self._losses,
             "alterations": self._altered,
-            "slowest": [self._slow(one) for one in self._slowest.listed()],
+            "slowest": [self._slow(slow) for slow in self._slowest.listed()],
         }
 
     def _slow(self, slow: Slow) -> Row:
@@ -304,7 +308,7 @@ class _Overall:
             "connection_id": slow.pair.client.connection_id,
             "client": slow.pair.client.address,
             "way": WAYS[slow.way],
-            "delay_ns": slow.delay_ns if self._clock.known else None,
+            "delay_ns": slow.delay_ns if self._clock.is_known else None,
             "raw_ns": slow.raw_ns,
             "method": self._words.names[slow.near[4]],
             "channel": slow.near[5],
@@ -313,8 +317,8 @@ class _Overall:
         }
 
 
-def _worst(rows: list[Row], most: int) -> list[Row]:
-    return sorted(rows, key=lambda row: -row["slowest_ns"])[:most]
+def _worst(rows: list[Row], limit: int) -> list[Row]:
+    return sorted(rows, key=lambda row: -row["slowest_ns"])[:limit]
 
 
 def _connection(pair: Pair, names: dict[str, str]) -> Row:
@@ -334,7 +338,7 @@ def _connection(pair: Pair, names: dict[str, str]) -> Row:
 
 
 MAX_FRAMES = 5
-"""Frames that are named for what was lost or altered: it is seldom more than one."""
+"""Frames that are named for a loss or an alteration; it is seldom more than one."""
 
 
 class Touched:
@@ -348,14 +352,14 @@ class Touched:
             **{("altered", at): [] for at in range(len(altered))},
         }
         self._spans = {
-            "lost": [(one.begin, one.end) for one in lost],
+            "lost": [(loss.begin, loss.end) for loss in lost],
             "altered": altered,
         }
 
     def look(self, frame: Frame, words: Vocabulary) -> None:
         """Take a frame that comes behind the one before."""
         begin = frame[0]
-        for what, spans in self._spans.items():
+        for kind, spans in self._spans.items():
             if not spans:
                 continue
             end = begin + frame[3]
@@ -363,14 +367,14 @@ class Touched:
             while at and spans[at - 1][1] > begin:  # of the same bytes two things may be told
                 at -= 1
             while at < len(spans) and spans[at][0] < end:
-                named = self.frames[what, at]
-                if spans[at][1] > begin and len(named) < MAX_FRAMES:
-                    named.append(words.names[frame[4]])
+                frame_names = self.frames[kind, at]
+                if spans[at][1] > begin and len(frame_names) < MAX_FRAMES:
+                    frame_names.append(words.names[frame[4]])
                 at += 1
 
 
 def failures(report: Row, fail_on: str | None) -> list[str]:
-    """What happened between the captures that is bad enough, one line each."""
+    """Losses and alterations that are at least as bad as `fail_on`, one line each."""
     if not report["connections"]["both"]:
         return ["the captures have no connection in common"]
     found = []
@@ -378,10 +382,10 @@ def failures(report: Row, fail_on: str | None) -> list[str]:
         if not at_least(severity, fail_on):
             continue
         sums = [report["altered"]] if kind == "altered" else [report[way][kind] for way in WAYS]
-        places = sum(one["places"] for one in sums)
+        places = sum(total["places"] for total in sums)
         if places:
             text = fates.KINDS.get(kind, "altered on the way")
-            size = octets(sum(one["bytes"] for one in sums))
+            size = octets(sum(total["bytes"] for total in sums))
             found.append(f"{severity}: {text}: {plural(places, 'place')}, {size}")
     return found
 
@@ -393,22 +397,22 @@ Frame = tuple[int, ...]
 def both(pair: Pair, direction: int) -> Iterator[tuple[Frame | None, Frame | None]]:
     """Frames of a direction of the client's capture, as (there, at the broker's), in order.
 
-    None where one of them has not that frame. Offsets are those of the client's capture.
+    None if one of them does not have the frame. Offsets are those of the client's capture.
     """
     near = pair.client.directions[direction]
     far = pair.broker.directions[direction ^ pair.turned]
-    mine, yours = _forward(near, 0), _forward(far, pair.shifts[direction])
-    one, other = next(mine, None), next(yours, None)
-    while one is not None or other is not None:
-        if other is None or (one is not None and one[0] < other[0]):
-            yield one, None
-            one = next(mine, None)
-        elif one is None or other[0] < one[0]:
-            yield None, other
-            other = next(yours, None)
+    near_frames, far_frames = _forward(near, 0), _forward(far, pair.shifts[direction])
+    client_frame, broker_frame = next(near_frames, None), next(far_frames, None)
+    while client_frame is not None or broker_frame is not None:
+        if broker_frame is None or (client_frame is not None and client_frame[0] < broker_frame[0]):
+            yield client_frame, None
+            client_frame = next(near_frames, None)
+        elif client_frame is None or broker_frame[0] < client_frame[0]:
+            yield None, broker_frame
+            broker_frame = next(far_frames, None)
         else:
-            yield one, other
-            one, other = next(mine, None), next(yours, None)
+            yield client_frame, broker_frame
+            client_frame, broker_frame = next(near_frames, None), next(far_frames, None)
 
 
 def _forward(direction: Direction, shift: int) -> Iterator[Frame]:
@@ -418,7 +422,7 @@ def _forward(direction: Direction, shift: int) -> Iterator[Frame]:
     """
     last = None
     spans = direction.coverage.spans
-    holes = [(one[1], two[0]) for one, two in pairwise(spans)]
+    holes = [(span[1], following[0]) for span, following in pairwise(spans)]
     at = 0
     for frame in direction.frames:
         begin = frame[0]
@@ -450,14 +454,16 @@ class Delays:
     raw: Any = field(default_factory=Histogram)
     corrected: Any = field(default_factory=Histogram)
 
-    def report(self, *, known: bool) -> dict[str, Any] | None:
-        """Quantiles in ns; None without a frame. Corrected ones are null where `known` is not."""
+    def report(self, *, is_known: bool) -> dict[str, Any] | None:
+        """Quantiles in ns; None without a frame.
+
+        Corrected ones are null unless the offset of the clocks `is_known`."""
         if not self.raw.facts()[0]:
             return None
         return {
             "frames": self.raw.facts()[0],
             "raw": _quantiles(self.raw, self.base_ns),
-            "corrected": _quantiles(self.corrected, 0) if known else None,
+            "corrected": _quantiles(self.corrected, 0) if is_known else None,
         }
 
 
@@ -471,26 +477,26 @@ def _quantiles(spread: Any, base_ns: int) -> dict[str, int]:
 class Slowest:
     """The frames that took longest."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: list[tuple[int, int, Slow]] = []
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._heap: list[tuple[int, int, Slow]] = []
         self._count = 0
 
     def add(self, slow: Slow) -> None:
         """Take a frame that is one of the slowest so far."""
         self._count += 1
-        keep = heappush if len(self._kept) < self._most else heappushpop
-        keep(self._kept, (slow.delay_ns, -self._count, slow))
+        push = heappush if len(self._heap) < self._limit else heappushpop
+        push(self._heap, (slow.delay_ns, -self._count, slow))
 
     def slower_than(self, delay_ns: int) -> bool:
         """True if a delay would be among them."""
-        if len(self._kept) < self._most:
+        if len(self._heap) < self._limit:
             return True
-        return bool(self._kept) and delay_ns > self._kept[0][0]
+        return bool(self._heap) and delay_ns > self._heap[0][0]
 
     def listed(self) -> list[Slow]:
-        """Them, the slowest first."""
-        return [slow for _, _, slow in sorted(self._kept, reverse=True)]
+        """The slowest frames, the slowest first."""
+        return [slow for _, _, slow in sorted(self._heap, reverse=True)]
 
 
 def timed(near: Frame, far: Frame, way: int) -> tuple[int, int, int] | None:

@@ -28,7 +28,7 @@ from amqpsniff.tcp.codes import DATA, GAP, OPEN
 from amqpsniff.tcp.stream import POSITION_FIELDS, StreamBatch
 
 BLOCK_BYTES = 256
-"""Bytes of a block: 16 bytes are kept for each, and what differs is known to be in one."""
+"""Bytes of a block. A difference is located to a block, and each takes 16 bytes of memory."""
 
 CRC_BITS = 32
 
@@ -56,11 +56,11 @@ class Vocabulary:
 
     def number(self, name: str) -> int:
         """The number of a name."""
-        known = self._numbers.get(name)
-        if known is None:
-            known = self._numbers[name] = len(self.names)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self.names)
             self.names.append(name)
-        return known
+        return number
 
 
 class Direction:
@@ -107,7 +107,7 @@ class Direction:
 
 
 @dataclass(eq=False, slots=True)
-class Talk:
+class CapturedConnection:
     """A TCP conversation of one capture; direction 0 is the originator's.
 
     `client` is the direction of the AMQP client, None where it was not found to be AMQP.
@@ -123,13 +123,15 @@ class Talk:
     end_ns: int = 0
     client: int | None = None
 
-    def know(self) -> None:
-        """Take over what the conversation knows now, and let go of it."""
-        one = self.conversation
-        self.connection_id, self.ends = one.connection_id, (one.a, one.b)
-        self.isn, self.syn_seen = one.isn, bool(one.syn_seen)
-        self.start_ns, self.end_ns = one.start_ns, one.end_ns
-        for direction, start, acked in zip(self.directions, one.starts, one.acked, strict=True):
+    def detach(self) -> None:
+        """Copy the facts of the conversation, and drop the reference to it."""
+        conversation = self.conversation
+        self.connection_id, self.ends = conversation.connection_id, (conversation.a, conversation.b)
+        self.isn, self.syn_seen = conversation.isn, bool(conversation.syn_seen)
+        self.start_ns, self.end_ns = conversation.start_ns, conversation.end_ns
+        for direction, start, acked in zip(
+            self.directions, conversation.starts, conversation.acked, strict=True
+        ):
             direction.cut()
             direction.coverage.finish()
             direction.acked = acked
@@ -163,7 +165,7 @@ class Sighting:
 
     names: list[str]
     spill: Spill = field(default_factory=Spill)
-    talks: dict[str, Talk] = field(default_factory=dict)
+    connections: dict[str, CapturedConnection] = field(default_factory=dict)
     totals: Any = None
     found: list[Finding] = field(default_factory=list)
     connection_names: dict[str, str] = field(default_factory=dict)
@@ -187,9 +189,9 @@ class Sighter:
         self._max_connections = max_connections
         self._capture = capture
         self._words = words
-        self._open: dict[int, Talk] = {}
+        self._open: dict[int, CapturedConnection] = {}
         self._frames: dict[tuple[str, str | None], Log] = {}
-        self._closed: list[Talk] = []
+        self._closed: list[CapturedConnection] = []
 
     def read(self) -> Iterator[int]:
         """Read the capture once."""
@@ -212,83 +214,85 @@ class Sighter:
 
     def _follow(self, events: StreamBatch, positions: Any = (), batch: Any = None) -> None:
         """Take the segments and events of a batch."""
-        talks: dict[int, Talk] = {}
+        connections: dict[int, CapturedConnection] = {}
         conversations = events.conversations
         for at in range(0, len(positions), POSITION_FIELDS):
             row, half, offset, _, captured, acked = positions[at : at + POSITION_FIELDS]
-            talk = talks.get(half >> 1)
-            if talk is None:
-                talk = talks[half >> 1] = self._talk(conversations[half >> 1])
+            connection = connections.get(half >> 1)
+            if connection is None:
+                connection = connections[half >> 1] = self._connection_of(conversations[half >> 1])
             end = offset + captured + batch.original[row] - batch.captured[row]
             if end > offset:
-                coverage = talk.directions[half & 1].coverage
+                coverage = connection.directions[half & 1].coverage
                 coverage.add(offset, end, batch.ts_ns[row], batch.number[row], acked)
-        self._bytes(events, talks)
+        self._bytes(events, connections)
 
-    def _bytes(self, events: StreamBatch, talks: dict[int, Talk]) -> None:
+    def _bytes(self, events: StreamBatch, connections: dict[int, CapturedConnection]) -> None:
         kinds, halves, lengths = events.kind, events.half, events.length
         sources, starts, offsets = events.source, events.start, events.stream_offset
         block = memoryview(events.octets)
         for row in range(events.count):
             kind, half = kinds[row], halves[row]
-            talk = talks.get(half >> 1)
-            if talk is None:
-                talk = talks[half >> 1] = self._talk(events.conversations[half >> 1])
-            direction = talk.directions[half & 1]
+            connection = connections.get(half >> 1)
+            if connection is None:
+                connection = connections[half >> 1] = self._connection_of(
+                    events.conversations[half >> 1]
+                )
+            direction = connection.directions[half & 1]
             if kind == DATA:
                 if direction.start is None:
-                    direction.start = talk.conversation.starts[half & 1]
+                    direction.start = connection.conversation.starts[half & 1]
                 source, start = sources[row], starts[row]
                 octets = block if source < 0 else memoryview(events.extra[source])
                 direction.take(offsets[row], octets[start : start + lengths[row]])
             elif kind == GAP:
                 direction.cut()
             elif kind != OPEN:
-                self._end(talk)
-                talks.pop(half >> 1)
+                self._end(connection)
+                connections.pop(half >> 1)
 
-    def _talk(self, conversation: Any) -> Talk:
-        talk = self._open.get(conversation.serial)
-        if talk is None:
+    def _connection_of(self, conversation: Any) -> CapturedConnection:
+        connection = self._open.get(conversation.serial)
+        if connection is None:
             spill = self.sighting.spill
-            talk = Talk(conversation, (Direction(spill), Direction(spill)))
-            self._open[conversation.serial] = talk
-        return talk
+            connection = CapturedConnection(conversation, (Direction(spill), Direction(spill)))
+            self._open[conversation.serial] = connection
+        return connection
 
-    def _end(self, talk: Talk) -> None:
-        del self._open[talk.conversation.serial]
-        talk.know()
-        self._closed.append(talk)
+    def _end(self, connection: CapturedConnection) -> None:
+        del self._open[connection.conversation.serial]
+        connection.detach()
+        self._closed.append(connection)
 
-    def _rows(self, taken: Any, maker: Any, pipeline: Pipeline) -> None:
-        for one in taken:
-            self._take_frames(maker.make(one))
-        closed = {talk.connection_id: talk for talk in self._closed}
+    def _rows(self, pieces: Any, maker: Any, pipeline: Pipeline) -> None:
+        for piece in pieces:
+            self._take_frames(maker.make(piece))
+        closed = {connection.connection_id: connection for connection in self._closed}
         for row in pipeline.records()["connections"]:
-            talk = closed.get(row["connection_id"])
-            if talk is not None:
-                self._keep(talk, row)
+            connection = closed.get(row["connection_id"])
+            if connection is not None:
+                self._keep(connection, row)
         self._closed.clear()
 
-    def _keep(self, talk: Talk, row: dict[str, Any]) -> None:
+    def _keep(self, connection: CapturedConnection, row: dict[str, Any]) -> None:
         """A conversation was AMQP, as a row of the connections table says."""
-        if len(self.sighting.talks) >= self._max_connections:
+        if len(self.sighting.connections) >= self._max_connections:
             self.sighting.forgotten += 1
             return
-        talk.client = 1 if row["client"] == talk.ends[1] else 0
-        self.sighting.talks[talk.connection_id] = talk
+        connection.client = 1 if row["client"] == connection.ends[1] else 0
+        self.sighting.connections[connection.connection_id] = connection
         if row["connection_name"]:
-            self.sighting.connection_names[talk.connection_id] = row["connection_name"]
+            self.sighting.connection_names[connection.connection_id] = row["connection_name"]
 
     def _take_frames(self, batch: Any) -> None:
         words = self._words
         cells = [values(batch, name) for name in COLUMNS]
-        for number, ts_ns, talk, sender, offset, channel, kind, size, method in zip(
+        for number, ts_ns, connection, sender, offset, channel, kind, size, method in zip(
             *cells, strict=True
         ):
-            log = self._frames.get((talk, sender))
+            log = self._frames.get((connection, sender))
             if log is None:
-                log = self._frames[talk, sender] = Log(self.sighting.spill, len(FRAME))
+                log = self._frames[connection, sender] = Log(self.sighting.spill, len(FRAME))
             name = words.number(method or kind)
             time = NO_TIME if ts_ns is None else ts_ns
             length = size + overhead_bytes(kind)
@@ -296,9 +300,9 @@ class Sighter:
 
     def _conclude(self) -> None:
         """Bring frames and conversations together."""
-        for talk in self.sighting.talks.values():
-            client = talk.client or 0
+        for connection in self.sighting.connections.values():
+            client = connection.client or 0
             for sender, at in (("client", client), ("server", 1 - client)):
-                log = self._frames.get((talk.connection_id, sender))
+                log = self._frames.get((connection.connection_id, sender))
                 if log is not None:
-                    talk.directions[at].frames = log
+                    connection.directions[at].frames = log

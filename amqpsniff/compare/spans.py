@@ -1,4 +1,4 @@
-"""Spans of a stream's bytes as sorted lists of [begin, end), and what was carried again."""
+"""Spans of a stream's bytes as sorted lists of [begin, end), and bytes that were carried again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Coverage:
         elif end - begin <= 1 and begin == spans[-1][1] - 1:
             return  # a keep-alive
         else:
-            self._again(begin, end, ts_ns, number, acked)
+            self._add_repeated(begin, end, ts_ns, number, acked)
         self._recent.append((begin, end, ts_ns))
         if len(self._recent) > 2 * RECENT:
             del self._recent[:RECENT]
@@ -76,8 +76,8 @@ class Coverage:
         """End of the segments."""
         self._recent = []
 
-    def _again(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
-        """Take bytes, some of them again: fill holes, and note the rest."""
+    def _add_repeated(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
+        """Add bytes, some of which were carried before: fill holes, and note the repeats."""
         if any(
             (begin, end) == seen[:2] and abs(ts_ns - seen[2]) <= DUPLICATE_NS
             for seen in self._recent

@@ -15,12 +15,12 @@ INTEGER_BYTES = 8
 
 
 class Spill:
-    """A temporary file for many logs; it is gone when it is closed."""
+    """A temporary file for many logs; `close` deletes it."""
 
-    def __init__(self, most: int = IN_MEMORY) -> None:
+    def __init__(self, limit: int = IN_MEMORY) -> None:
         self._file: IO[bytes] | None = None
         self._grown: list[Log] = []
-        self._room = self._most = most // INTEGER_BYTES
+        self._room = self._limit = limit // INTEGER_BYTES
 
     def took(self, log: Log, integers: int) -> None:
         """A log grew; all are written to the file when they have become too large together."""
@@ -28,10 +28,10 @@ class Spill:
             self._grown.append(log)
         self._room -= integers
         if self._room < 0:
-            for one in self._grown:
-                one.move()
+            for grown in self._grown:
+                grown.move()
             self._grown.clear()
-            self._room = self._most
+            self._room = self._limit
 
     def write(self, integers: array[int]) -> int:
         """Append to the file; gives the place where it stands."""

@@ -50,19 +50,19 @@ REASONS = {
 RFC 1812 §5.2.7.1, RFC 4443 §3.1)."""
 
 STORM = 10
-"""Attempts a second of one host at one server from which on their rate is told: it does not wait
-between them."""
+"""Attempts a second of one host at one server from which the finding names their rate: the client
+does not wait between them."""
 
 MAX_PAIRS = 10_000
 """Client hosts and server endpoints whose attempts are counted; a scan has more, and those beyond
 are not reported."""
 
 MAX_SERVERS = 1_000
-"""Server endpoints of which it is remembered when connections were established."""
+"""Server endpoints whose times of established connections are remembered."""
 
 MAX_ESTABLISHED = 1_000
-"""Connections to one server, and refused attempts at ::1, whose times are remembered; with more of
-them it is not said whether anybody could connect meanwhile."""
+"""Connections to one server, and refused attempts at ::1, whose times are remembered; with more,
+findings do not say whether other clients could connect."""
 
 MAX_PORTS = 8
 """Ports of one server host at which a client failed, beyond which it is a scan and one finding."""
@@ -71,7 +71,7 @@ FALLBACK_NS = 1_000_000_000
 """Time within which a client that was refused at ::1 connects to 127.0.0.1."""
 
 ENDED_NS = 10_000_000_000
-"""Time before the first refusal in which the server ends what it has where its process ends: its
+"""Time before the first refusal in which a server whose process ends closes its connections: the
 clients wait before they connect again."""
 
 MIN_UNANSWERED_NS = 500_000_000
@@ -110,8 +110,8 @@ class Attempts:
         key = code, client.rpartition(":")[0], server
         first = [conversation.start_ns, capture or "", conversation.first_packet_number]
         last = [conversation.end_ns, conversation.last_packet_number]
-        known = self._pairs.get(key)
-        if known is None or first < known[2]:  # a name takes time
+        pair = self._pairs.get(key)
+        if pair is None or first < pair[2]:  # a name takes time
             first += [conversation.connection_id, client]
         reasons = [] if reason is None else [reason]
         counted = self._add(key, [1, conversation.packets[0], first, last, reasons])
@@ -165,14 +165,14 @@ class Attempts:
                 yield self._finding(key, self._pairs[key])
             elif not self.served:
                 scanned.setdefault((code, client, host), []).append(key)
-        yield from self._stopped()
+        yield from self._stopped_servers()
         for keys in scanned.values():
             if len(keys) <= MAX_PORTS:
                 yield from (self._finding(key, self._pairs[key]) for key in keys)
             else:
-                yield self._scan(keys)
+                yield self._port_scan(keys)
 
-    def _stopped(self) -> Iterator[Finding]:
+    def _stopped_servers(self) -> Iterator[Finding]:
         """Servers that ended their connections and refused the next ones."""
         refused: dict[str, list[Any]] = {}
         for (code, _, server), pair in sorted(self._pairs.items()):
@@ -202,40 +202,40 @@ class Attempts:
 
     def _ended_before(self, server: str, first_ns: int) -> list[Any]:
         """The connections that a server ended right before it refused others."""
-        ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one[0] <= ENDED_NS]
-        return ended if ended and self._nobody(server, min(ended)[0], first_ns) else []
+        ended = [end for end in self._ended.get(server, ()) if 0 <= first_ns - end[0] <= ENDED_NS]
+        return ended if ended and self._is_unreached(server, min(ended)[0], first_ns) else []
 
     def _back_ns(self, server: str, last_ns: int) -> int | None:
         """The time at which a server accepted the next connection after it had refused others."""
         times = self._established.get(server, ())
-        return min((one for one in times if one > last_ns), default=None)
+        return min((time for time in times if time > last_ns), default=None)
 
     def _add(self, key: Key, pair: list[Any]) -> bool:
-        """Count attempts; False where there is no room for another pair of hosts."""
-        known = self._pairs.get(key)
-        if known is None:
+        """Count attempts; False if there are too many pairs of hosts."""
+        total = self._pairs.get(key)
+        if total is None:
             if len(self._pairs) >= MAX_PAIRS and int(key[2].rpartition(":")[2]) not in self.ports:
                 return False
             if len(self._pairs) >= 2 * MAX_PAIRS:
                 return False
             self._pairs[key] = pair
             return True
-        known[0] += pair[0]
-        known[1] += pair[1]
-        if pair[2] < known[2]:
-            known[2] = pair[2]
-        known[3] = max(known[3], pair[3])
-        known[4] = sorted({*known[4], *pair[4]})
+        total[0] += pair[0]
+        total[1] += pair[1]
+        if pair[2] < total[2]:
+            total[2] = pair[2]
+        total[3] = max(total[3], pair[3])
+        total[4] = sorted({*total[4], *pair[4]})
         return True
 
     def _note(self, servers: dict[str, list[Any]], server: str, times: list[Any]) -> None:
-        known = servers.get(server)
-        if known is None:
+        noted = servers.get(server)
+        if noted is None:
             if len(servers) >= MAX_SERVERS:
                 return
-            known = servers[server] = []
-        if len(known) <= MAX_ESTABLISHED:
-            known += times
+            noted = servers[server] = []
+        if len(noted) <= MAX_ESTABLISHED:
+            noted += times
 
     def _is_unanswered(self, key: Key) -> bool:
         """True if SYNs were sent again, or attempts repeated, or ICMP said why.
@@ -262,37 +262,37 @@ class Attempts:
             detail = f"{client} sent {plural(packets, 'SYN packet')} to {server}{over}, {answer}"
         before, back = "", ""
         if code == REFUSED and first[0] > 0:
-            before, back = self._around(server, first[0], last[0])
+            before, back = self._surrounding_clauses(server, first[0], last[0])
         detail += before
         if reasons:
             detail += f"; ICMP said: {', '.join(reasons)}"
-        if over and lasted and self._nobody(server, first[0], last[0]):
+        if over and lasted and self._is_unreached(server, first[0], last[0]):
             detail += "; nobody connected to it in that time"
         detail += back
         if lasted and count * SECOND_NS >= STORM * lasted and count >= STORM:
             detail += f"; {count * SECOND_NS // lasted:,} attempts a second"
         return self._made(code, detail, server, count, first, last)
 
-    def _around(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
-        """Words on what the server ended right before it refused, and on when it was back."""
+    def _surrounding_clauses(self, server: str, first_ns: int, last_ns: int) -> tuple[str, str]:
+        """Clauses about the connections that the server ended before, and about its return."""
         ended = self._ended_before(server, first_ns)
         if not ended:
             return "", ""
         since = duration(first_ns - min(ended)[0])
         back_ns = self._back_ns(server, last_ns)
-        said = f", {since} after it had ended {plural(len(ended), 'connection')}"
+        clause = f", {since} after it had ended {plural(len(ended), 'connection')}"
         back = "" if back_ns is None else duration(back_ns - last_ns)
-        return said, f"; it took the next one {back} after" if back else ""
+        return clause, f"; it took the next one {back} after" if back else ""
 
-    def _scan(self, keys: list[Key]) -> Finding:
+    def _port_scan(self, keys: list[Key]) -> Finding:
         """One finding of many ports of a host."""
         pairs = [self._pairs[key] for key in keys]
         code, client, server = min(keys, key=lambda key: self._pairs[key][2])
         count = sum(pair[0] for pair in pairs)
         first, last = min(pair[2] for pair in pairs), max(pair[3] for pair in pairs)
         host = server.rpartition(":")[0]
-        what = "was refused" if code == REFUSED else "got no answer"
-        detail = f"{client} {what} at {len(keys):,} ports of {host}, as by a port scan"
+        result = "was refused" if code == REFUSED else "got no answer"
+        detail = f"{client} {result} at {len(keys):,} ports of {host}, as by a port scan"
         return self._made(code, detail, server, count, first, last)
 
     def _made(
@@ -315,22 +315,22 @@ class Attempts:
     def _fell_back(self, server: str) -> bool:
         """True if each attempt was followed by a connection to the other address of localhost."""
         refused = self._refused.get(server, [])
-        there = sorted(self._established.get(_other_localhost(server) or "", []))
-        if not refused or max(len(refused), len(there)) > MAX_ESTABLISHED:
+        established = sorted(self._established.get(_other_localhost(server) or "", []))
+        if not refused or max(len(refused), len(established)) > MAX_ESTABLISHED:
             return False
-        places = [bisect_left(there, one) for one in refused]
+        places = [bisect_left(established, time_ns) for time_ns in refused]
         return all(
-            at < len(there) and there[at] - one <= FALLBACK_NS
-            for at, one in zip(places, refused, strict=True)
+            at < len(established) and established[at] - time_ns <= FALLBACK_NS
+            for at, time_ns in zip(places, refused, strict=True)
         )
 
-    def _nobody(self, server: str, first_ns: int, last_ns: int) -> bool:
+    def _is_unreached(self, server: str, first_ns: int, last_ns: int) -> bool:
         """True if certainly no connection was established in a time."""
         times = self._established.get(server)
         if times is None:
             return len(self._established) < MAX_SERVERS
         return len(times) <= MAX_ESTABLISHED and not any(
-            first_ns <= one <= last_ns for one in times
+            first_ns <= time <= last_ns for time in times
         )
 
 

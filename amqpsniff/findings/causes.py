@@ -20,14 +20,14 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     caused by the finding right before it. `others` can be causes and get none.
     """
     listed = list(findings)
-    every = [*listed, *others]
-    first = {finding.code: finding for finding in reversed(every)}
+    all_findings = [*listed, *others]
+    first = {finding.code: finding for finding in reversed(all_findings)}
     causes = {
         code: [cause for cause in finding.kind.causes if cause in first]
         for code, finding in first.items()
     }
-    wanted: set[str] = set().union(*causes.values())
-    seen = _Seen([finding for finding in every if finding.code in wanted])
+    cause_codes: set[str] = set().union(*causes.values())
+    seen = _Seen([finding for finding in all_findings if finding.code in cause_codes])
     for finding in listed:
         if causes[finding.code] and finding.cause_code is None:
             cause = seen.before(finding, causes[finding.code])
@@ -42,7 +42,7 @@ def is_of_capture(finding: Finding) -> bool:
 
 
 AFTERMATH_NS = 1_000_000_000
-"""Time after the end of a cause in which it still brings about what it did not before."""
+"""Time after the end of a cause in which it can still have consequences."""
 
 STOPPING_NS = 1_000_000_000
 """Time before the first connection ended in which a broker that stops closes them."""
@@ -72,18 +72,18 @@ class _Seen:
         """The last finding of one of these codes that may have brought this one about."""
         until_ns = finding.until_ns or finding.ts_ns
         over_ns = _began(finding) - AFTERMATH_NS
-        for places in _around(finding):
+        for places in _possible_places(finding):
             if places[0][0] == STOPPED and until_ns is not None:
                 until_ns += STOPPING_NS
-            found = [
-                one
+            causes = [
+                cause
                 for place in places
                 for code in codes
-                if (one := self._last((*place, code), until_ns, over_ns)) is not None
-                and (finding.code != _AT_ONCE or _ended(one) >= over_ns)
+                if (cause := self._last((*place, code), until_ns, over_ns)) is not None
+                and (finding.code != _AT_ONCE or _ended(cause) >= over_ns)
             ]
-            if found:
-                return max(found, key=_began)
+            if causes:
+                return max(causes, key=_began)
         return None
 
     def _last(self, key: tuple[object, ...], ts_ns: int | None, over_ns: int) -> Finding | None:
@@ -125,11 +125,11 @@ def _keys(finding: Finding) -> Iterator[tuple[object, ...]]:
         yield "server", finding.server, finding.code
 
 
-def _around(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
+def _possible_places(finding: Finding) -> Iterator[list[tuple[object, ...]]]:
     """The places where a cause may be, nearest first: connection, capture, all captures."""
-    where, channel = finding.connection_id, finding.channel
-    if where is not None:
-        yield [(where, channel), (where, 0)] if channel else [(where, None)]
+    connection_id, channel = finding.connection_id, finding.channel
+    if connection_id is not None:
+        yield [(connection_id, channel), (connection_id, 0)] if channel else [(connection_id, None)]
     if finding.code in _OF_SERVER:
         yield [("server", finding.server)]
     if finding.code in _OF_STOPS:

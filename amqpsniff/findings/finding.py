@@ -12,14 +12,14 @@ import cython
 from amqpsniff.errors import UsageError
 
 SEVERITIES = ("info", "warning", "error")
-"""How bad it is, the least first."""
+"""Severities, the mildest first."""
 
 CONFIDENCES = {
     "high": "seen in the bytes themselves",
     "medium": "follows from the state of a connection or channel, followed from its beginning",
     "low": "follows from rates and counts",
 }
-"""What a finding rests on, the surest first."""
+"""Levels of confidence, the surest first."""
 
 CATEGORIES = {
     "problem": "something failed, was refused, was lost or waits",
@@ -27,10 +27,10 @@ CATEGORIES = {
     "note": "clients and the broker are set up or used this way, whatever happened",
     "capture": "the capture does not show everything",
 }
-"""Groups of findings, by what they mean to a person who looks for a fault."""
+"""Categories of findings, by their use for a person who looks for a fault."""
 
 SHOWN = ("severity", "title", "advice", "confidence")
-"""What of a `Kind` is in the rows of its findings."""
+"""Fields of a `Kind` that are columns of its findings."""
 
 
 def rank(severity: Any) -> int:

@@ -12,4 +12,4 @@ cdef class FindingLog:
     cpdef bint has_room(self, str code) except? -1
     cpdef bint again(self, str code, str connection_id, str capture, object channel, long long count, object last, object variant=*) except? -1
     cpdef Finding find(self, str code, str connection_id, object channel=*, object variant=*)
-    cpdef object count(self, Finding known, long long count, object last)
+    cpdef object count(self, Finding logged, long long count, object last)

@@ -76,13 +76,13 @@ class FindingLog:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
         code = finding.code
         key = (code, finding.connection_id or finding.capture, finding.channel, finding.variant)
-        known = self._findings.get(key)
-        if code not in self._places and known is None:
+        logged = self._findings.get(key)
+        if code not in self._places and logged is None:
             _ = finding.kind
         if self._news is not None:
-            self._news[key] = known or finding
-        if known is not None:
-            _fold(finding, known)
+            self._news[key] = logged or finding
+        if logged is not None:
+            _fold(finding, logged)
         elif self.has_room(code):
             if finding.last_packet_number is None:
                 finding.last_packet_number = finding.packet_number
@@ -105,7 +105,7 @@ class FindingLog:
     @cython.ccall
     @cython.exceptval(-1)
     def has_room(self, code: str) -> cython.bint:
-        """True if another finding of a code gets a place of its own."""
+        """True if there is room for another finding of a code."""
         if self._most is not None:
             return len(self._findings) < self._most
         return len(self._findings) < MAX_FINDINGS and self._places.get(code, 0) < MAX_PLACES
@@ -127,14 +127,14 @@ class FindingLog:
 
         A rule that raises a finding often calls this first, to avoid making its text again.
         """
-        known = self._findings.get((code, connection_id or capture, channel, variant))
-        if known is not None:
-            self.count(known, count, last)
+        logged = self._findings.get((code, connection_id or capture, channel, variant))
+        if logged is not None:
+            self.count(logged, count, last)
             return True
-        known = self._unplaced.get(code)
-        if known is None or self.has_room(code):
+        logged = self._unplaced.get(code)
+        if logged is None or self.has_room(code):
             return False
-        _count(known, count, last)
+        _count(logged, count, last)
         return True
 
     @cython.ccall
@@ -144,19 +144,19 @@ class FindingLog:
         """The finding of a channel, or of a connection as a whole, or None."""
         return self._findings.get((code, connection_id, channel, variant))
 
-    def move(self, known: Finding, place: Iterable[object]) -> None:
+    def move(self, logged: Finding, place: Iterable[object]) -> None:
         """A finding in the log was seen earlier, at this place."""
-        self.withdraw(known.key)
-        (known.capture, known.packet_number, known.ts_ns, known.connection_id, known.client,
-         known.server) = place  # fmt: skip
-        self.add(known)
+        self.withdraw(logged.key)
+        (logged.capture, logged.packet_number, logged.ts_ns, logged.connection_id, logged.client,
+         logged.server) = place  # fmt: skip
+        self.add(logged)
 
     @cython.ccall
-    def count(self, known: Finding, count: cython.longlong, last: Any) -> None:
+    def count(self, logged: Finding, count: cython.longlong, last: Any) -> None:
         """Count more of a finding that is in the log."""
         if self._news is not None:
-            self._news[known.key] = known
-        _count(known, count, last)
+            self._news[logged.key] = logged
+        _count(logged, count, last)
 
     def foresee(self, finding: Finding, quiet: bool = False) -> bool:
         """Record a provisional finding; False if it exists already, or has no place.
@@ -184,9 +184,9 @@ class FindingLog:
                 self._news[key] = replace(finding, count=0)
 
     def _add_unplaced(self, finding: Finding) -> None:
-        known = self._unplaced.get(finding.code)
-        if known is not None:
-            _fold(finding, known)
+        logged = self._unplaced.get(finding.code)
+        if logged is not None:
+            _fold(finding, logged)
             return
         self._unplaced[finding.code] = Finding(
             finding.code,
@@ -232,16 +232,16 @@ def _place(finding: Finding) -> tuple[object, ...]:
 
 
 @cython.cfunc
-def _fold(finding: Finding, known: Finding) -> None:
+def _fold(finding: Finding, logged: Finding) -> None:
     """Count a finding with the one of its kind and place."""
-    _count(known, finding.count, finding.last_packet_number or finding.packet_number)
+    _count(logged, finding.count, finding.last_packet_number or finding.packet_number)
 
 
 @cython.cfunc
-def _count(known: Finding, count: cython.longlong, last: Any) -> None:
+def _count(logged: Finding, count: cython.longlong, last: Any) -> None:
     """Count more cases of a finding; at the end of a connection they may have earlier packets."""
-    known.count += count
+    logged.count += count
     if last is not None:
-        before = known.last_packet_number
+        before = logged.last_packet_number
         if before is None or before < last:
-            known.last_packet_number = last
+            logged.last_packet_number = last

@@ -64,8 +64,8 @@ class Records:
 
         `detail` returns its text, called only if needed.
         """
-        known = self.once.get(key)
-        words = detail() if known is None or order < known[0] else ""
+        entry = self.once.get(key)
+        words = detail() if entry is None or order < entry[0] else ""
         self._join(key, [order, words, place, count, order, last or place[1]])
 
     def note(self, order: Order, judge: str, *payload: Any) -> None:
@@ -105,23 +105,23 @@ class Records:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Records:
         """The opposite of `plain`."""
-        made = cls()
-        vars(made.attempts).update(plain["attempts"])
-        vars(made).update(plain | {"attempts": made.attempts})
-        return made
+        records = cls()
+        vars(records.attempts).update(plain["attempts"])
+        vars(records).update(plain | {"attempts": records.attempts})
+        return records
 
     def _join(self, key: tuple[Any, ...], entry: list[Any]) -> None:
-        known = self.once.get(key)
-        if known is None:
+        joined = self.once.get(key)
+        if joined is None:
             self.once[key] = entry
             return
-        if entry[0] < known[0]:
-            known[:3] = entry[:3]
-        known[4] = max(entry[4], known[4])
-        known[5] = max(entry[5] or 0, known[5] or 0) or None
-        known[3] += entry[3]
+        if entry[0] < joined[0]:
+            joined[:3] = entry[:3]
+        joined[4] = max(entry[4], joined[4])
+        joined[5] = max(entry[5] or 0, joined[5] or 0) or None
+        joined[3] += entry[3]
 
 
-def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, count in more.items():
+def _add(counts: dict[str, int], added: Mapping[str, int]) -> None:
+    for name, count in added.items():
         counts[name] = counts.get(name, 0) + count

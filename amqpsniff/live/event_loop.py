@@ -12,11 +12,11 @@ TICK_SECONDS = 0.05
 """Longest time without a look at the clock and at files that grow."""
 
 LAST_SECONDS = 0.1
-"""How long packets are waited for that are on their way to an interface or into a pipe when the run
-is told to end."""
+"""Wait for packets that are on their way to an interface or into a pipe when the run is asked to
+end."""
 
 MAX_LAST_SECONDS = 5
-"""How long what is there by then is taken, if packets never cease."""
+"""Longest time for taking the packets that are left, if they never cease."""
 
 
 class Steps:
@@ -50,29 +50,29 @@ class Steps:
             poll.register(self._out, 0)  # says when its reader is gone, though nothing is written
         count = 0
         while not self.stopped and not self.watch.done:
-            left = self._left()
-            if left <= 0:
+            seconds_left = self._seconds_left()
+            if seconds_left <= 0:
                 break
-            more = count and source is None  # a file that has grown is read without a pause
-            happened = poll.poll(0 if more else 1000 * min(left, TICK_SECONDS))
+            growing = count and source is None  # a file that has grown is read without a pause
+            happened = poll.poll(0 if growing else 1000 * min(seconds_left, TICK_SECONDS))
             if any(descriptor == self._out for descriptor, _ in happened):
                 break
             count = self.watch.step()
             yield count
         yield from self._last()
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds until the run is to end; without an end, those of one step."""
         if self._end is None:
             return TICK_SECONDS
-        left = self._end - time.monotonic()
-        self.watch.end_in(left)
-        return left
+        seconds_left = self._end - time.monotonic()
+        self.watch.end_in(seconds_left)
+        return seconds_left
 
     def _last(self) -> Iterator[int]:
         """Take what was there when the run was told to end.
 
-        A pipe may be filled as quickly as it is read: when the time is over, one more look is all.
+        A pipe may be filled as quickly as it is read: when the time is over, it is read once more.
         """
         source = self.watch.source
         timed_out = self._end is not None and self._end <= time.monotonic()

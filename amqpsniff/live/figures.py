@@ -67,11 +67,11 @@ class Figures:
         self,
         top: int,
         channel: int | None = None,
-        wanted: Callable[[str, str, str], bool] | None = None,
+        matches: Callable[[str, str, str], bool] | None = None,
         shown: int = MAX_SHOWN,
     ) -> None:
         self.shown = shown
-        self.census = Census(top, channel, wanted)
+        self.census = Census(top, channel, matches)
         self.consume = self.census.consume
         self.connections: list[Row] = []
         self.exchanges: list[Row] = []
@@ -82,18 +82,18 @@ class Figures:
         self._ended_sessions: dict[str, tuple[Any, Any]] = {}
         self._names: dict[str, str] = {}
         self._ended_bytes = [0, 0]
-        self._wanted = wanted
+        self._matches = matches
         self._open: dict[str, Any] = {}
-        self._known: dict[str, Peer] = {}
+        self._peers: dict[str, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
         self._quiet_ns = 0
         self._rotated_at = time.monotonic()
         self._routes, self._queues = TopCounts(), TopCounts()
         self.lately = RecentLatencies()
-        self._late: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
+        self._recent_names: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
         began: tuple[float, dict[str, int]] = (self._rotated_at, {})
         self._methods = deque([began], maxlen=WINDOW + 1)
-        self._whole = deque([(self._rotated_at, *4 * [0])], maxlen=WINDOW + 1)
+        self._samples = deque([(self._rotated_at, *4 * [0])], maxlen=WINDOW + 1)
         self._rates: Row = dict.fromkeys(RATES, 0.0)
 
     @property
@@ -130,20 +130,20 @@ class Figures:
         self._seen = peers, len(peers)
 
     def end(self, peer: Any, session: Any) -> None:
-        """A connection is over; see `Census.end`."""
+        """A connection ended; see `Census.end`."""
         self.census.end(peer, session)
         connection_id = peer.name()[0]
         self._open.pop(connection_id, None)
-        known = self._known.pop(connection_id, None) or Peer(peer)
+        ended = self._peers.pop(connection_id, None) or Peer(peer)
         self.ended += 1
-        if self._wants(peer):
+        if self._is_counted(peer):
             for at, octets in enumerate(bytes_of(peer)):
                 self._ended_bytes[at] += octets
         if session is None:
             return
         self._ended_sessions[connection_id] = peer, session
-        known.read_login()
-        self._name(known)
+        ended.read_login()
+        self._name(ended)
         if len(self._ended_sessions) > MAX_ENDED:
             gone = next(iter(self._ended_sessions))
             del self._ended_sessions[gone]
@@ -158,40 +158,42 @@ class Figures:
             for session in self._sessions():
                 rotate_latencies(session)
             self.lately.rotate()
-        wanted = [one for one in self._open.values() if self._wants(one)][-self.shown :]
-        shown = dict.fromkeys(peer.name()[0] for peer in wanted)
-        for connection_id in self._known.keys() - shown.keys():
-            if self._known[connection_id].hints:
-                self._known[connection_id].samples = []
+        peers = [peer for peer in self._open.values() if self._is_counted(peer)][-self.shown :]
+        shown = dict.fromkeys(peer.name()[0] for peer in peers)
+        for connection_id in self._peers.keys() - shown.keys():
+            if self._peers[connection_id].hints:
+                self._peers[connection_id].samples = []
             else:
-                del self._known[connection_id]
+                del self._peers[connection_id]
         now_ns = self._now_ns()
-        self.connections = [self._peer(one).tick(now, now_ns) for one in shown]
-        for one in shown:
-            self._name(self._known[one])
+        self.connections = [self._peer(connection_id).tick(now, now_ns) for connection_id in shown]
+        for connection_id in shown:
+            self._name(self._peers[connection_id])
         self._tick_names(now)
         self._tick_methods(now)
         self._tick_totals(now)
 
-    def _wants(self, peer: Any) -> bool:
+    def _is_counted(self, peer: Any) -> bool:
         """True if a connection counts."""
-        return self._wanted is None or self._wanted(*(one or "" for one in peer.name()))
+        return self._matches is None or self._matches(*(part or "" for part in peer.name()))
 
     def _now_ns(self) -> int:
         """The time of the last packet of all open connections, and of the silence behind it."""
-        last_ns = max((one.conversation.end_ns for one in self._open.values()), default=0)
+        last_ns = max(
+            (connection.conversation.end_ns for connection in self._open.values()), default=0
+        )
         return last_ns + self._quiet_ns
 
     def _peer(self, connection_id: str) -> Peer:
         """An open connection as it is looked at."""
-        known = self._known.get(connection_id)
-        if known is None:
-            known = self._known[connection_id] = Peer(self._open[connection_id])
-        return known
+        peer = self._peers.get(connection_id)
+        if peer is None:
+            peer = self._peers[connection_id] = Peer(self._open[connection_id])
+        return peer
 
     def _sessions(self) -> list[Any]:
         """The sessions of open connections."""
-        found = (one.session for one in self._open.values())
+        found = (connection.session for connection in self._open.values())
         return [session for session in found if session is not None]
 
     def add_hints(self, batch: Any) -> None:
@@ -200,11 +202,11 @@ class Figures:
         for connection_id, sender, app_id, user, consumer_tag in set(zip(*columns, strict=True)):
             if connection_id not in self._open:
                 continue
-            known = self._peer(connection_id)
+            peer = self._peer(connection_id)
             if sender == "client":
-                known.add_hints(app_id=app_id, user=user)
+                peer.add_hints(app_id=app_id, user=user)
             else:  # the application is that of the publisher
-                known.add_hints(consumer_tag=consumer_tag)
+                peer.add_hints(consumer_tag=consumer_tag)
 
     def _name(self, peer: Peer) -> None:
         label = peer.label()
@@ -222,7 +224,7 @@ class Figures:
         return counted | {"routes": self._routes, "queues": self._queues}
 
     def totals(self) -> Row:
-        """Rates of all, of connections that ended meanwhile too, what waits, and latencies."""
+        """Rates of all traffic, that of ended connections too, waiting messages, and latencies."""
         return {
             **self._rates,
             **{
@@ -238,8 +240,8 @@ class Figures:
         """Deliveries not acknowledged and publishes not confirmed, over all open connections: those
         that are known, null when none is.
         """
-        listed = [one for session in self._sessions() for one in channels(session)]
-        return known_sum(map(unacked, listed)), known_sum(map(unconfirmed, listed))
+        all_channels = [channel for session in self._sessions() for channel in channels(session)]
+        return known_sum(map(unacked, all_channels)), known_sum(map(unconfirmed, all_channels))
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
@@ -247,50 +249,50 @@ class Figures:
         return [] if session is None else [channel_row(channel) for channel in channels(session)]
 
     def connection(self, connection_id: str) -> Row | None:
-        """All that is known of a connection, as in the connections table, also when it ended.
+        """The row of a connection as in the connections table, also after its end.
 
-        Of one that is open, who owes whom is said as of the last tick.
+        The `owed` of an open one is that of the last tick.
         """
         session = getattr(self._open.get(connection_id), "session", None)
         if session is not None:
-            known = self._peer(connection_id)
-            known.read_login()
+            open_peer = self._peer(connection_id)
+            open_peer.read_login()
             row = connection_row(session)
-            row["connection_name"] = known.label()
-            row["user"] = row["user"] or known.hints.get("user")
+            row["connection_name"] = open_peer.label()
+            row["user"] = row["user"] or open_peer.hints.get("user")
             return row | {"owed": sentence(session, self._now_ns())}
         peer, session = self._ended_sessions.get(connection_id, (None, None))
         return None if peer is None else connection_row(session)
 
-    def counts_of(self, what: str) -> list[tuple[Any, list[int]]]:
+    def counts_of(self, label: str) -> list[tuple[Any, list[int]]]:
         """Names of each `exchange` or `queue` since the beginning, with their counts."""
         self._gather()
-        counts = self._by_exchange() if what == "exchange" else self._queues.counts
+        counts = self._by_exchange() if label == "exchange" else self._queues.counts
         return list(counts.items())
 
     def _by_exchange(self) -> dict[Any, list[int]]:
-        whole: dict[Any, list[int]] = {}
+        total: dict[Any, list[int]] = {}
         for name, counts in self._routes.counts.items():
-            _add(whole, name[:2], counts)
-        return whole
+            _add(total, name[:2], counts)
+        return total
 
     def _gather(self) -> tuple[Any, Any]:
-        """Add what the census has of names to what was before; gives it."""
+        """Add the names of the census since the last call to all of them; gives the new ones."""
         routes, queues = self.census.rotate()
-        for whole, part in ((self._routes, routes), (self._queues, queues)):
+        for sums, part in ((self._routes, routes), (self._queues, queues)):
             for name, counts in part.counts.items():
-                whole.add(name, counts)
-            whole.forgotten = whole.forgotten or part.forgotten
+                sums.add(name, counts)
+            sums.forgotten = sums.forgotten or part.forgotten
         return routes, queues
 
     def _tick_names(self, now: float) -> None:
         routes, queues = self._gather()
-        self._late.append((now, routes, queues))
-        spent = max(1.0, now - self._late[0][0] + 1.0)
+        self._recent_names.append((now, routes, queues))
+        spent = max(1.0, now - self._recent_names[0][0] + 1.0)
         recent: dict[Any, list[int]] = {}
         exchanges: dict[Any, list[int]] = {}
         consumed: dict[Any, list[int]] = {}
-        for _, some_routes, some_queues in self._late:
+        for _, some_routes, some_queues in self._recent_names:
             for name, counts in some_routes.counts.items():
                 _add(recent, name, counts)
                 _add(exchanges, name[:2], counts)
@@ -298,21 +300,21 @@ class Figures:
                 _add(consumed, name, counts)
         self.keys = _rows(recent, self._routes.counts, spent, ("vhost", "exchange", "routing_key"))
         self.exchanges = _rows(exchanges, self._by_exchange(), spent, ("vhost", "exchange"))
-        whole_queues = dict(self._queues.counts)
+        all_queues = dict(self._queues.counts)
         _add_unknown(consumed, recent)
-        _add_unknown(whole_queues, self._routes.counts)
-        self.queues = _rows(consumed, whole_queues, spent, ("vhost", "queue"))
+        _add_unknown(all_queues, self._routes.counts)
+        self.queues = _rows(consumed, all_queues, spent, ("vhost", "queue"))
 
     def _tick_totals(self, now: float) -> None:
         """Rates of all traffic: messages, and bytes by connections."""
         octets = list(self._ended_bytes)
-        for peer in filter(self._wants, self._open.values()):
+        for peer in filter(self._is_counted, self._open.values()):
             for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
-        self._whole.append((now, *self.census.messages(), *octets))
-        began, *before = self._whole[0]
+        self._samples.append((now, *self.census.messages(), *octets))
+        began, *before = self._samples[0]
         spent = max(1.0, now - began)
-        after = self._whole[-1][1:]
+        after = self._samples[-1][1:]
         self._rates = {
             name: max(0.0, (last - first) / spent)
             for name, first, last in zip(RATES, before, after, strict=True)
@@ -326,20 +328,20 @@ class Figures:
             name: (count - before.get(name, 0)) / spent
             for name, count in self._methods[-1][1].items()
         }
-        self.methods = dict(sorted(rates.items(), key=lambda one: -one[1]))
+        self.methods = dict(sorted(rates.items(), key=lambda item: -item[1]))
 
 
 def _rows(
-    recent: dict[Any, list[int]], whole: dict[Any, list[int]], spent: float, names: tuple[str, ...]
+    recent: dict[Any, list[int]], totals: dict[Any, list[int]], spent: float, names: tuple[str, ...]
 ) -> list[Row]:
-    """Rates of late and counts in all, by name; quiet names come after the busy ones."""
-    ranked = sorted(recent.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
+    """Recent rates and total counts, by name; quiet names come after the busy ones."""
+    ranked = sorted(recent.items(), key=lambda item: -(item[1][0] + item[1][2]))[:MAX_NAMES]
     if len(ranked) < MAX_NAMES:
-        quiet = sorted(whole.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
+        quiet = sorted(totals.items(), key=lambda item: -(item[1][0] + item[1][2]))[:MAX_NAMES]
         ranked += [(name, list(NO_COUNTS)) for name, _ in quiet if name not in recent]
     rows = []
     for parts, (published, sent, delivered, received, *_) in ranked[:MAX_NAMES]:
-        total = whole.get(parts, NO_COUNTS)
+        total = totals.get(parts, NO_COUNTS)
         rows.append(
             {
                 **dict(zip(names, parts, strict=True)),
@@ -355,10 +357,12 @@ def _rows(
 
 def _add_unknown(queues: dict[Any, list[int]], routes: dict[Any, list[int]]) -> None:
     """Count deliveries of consumers from before the capture under the queue None."""
-    known, whole = (_delivered(table) for table in (queues, routes))
-    for vhost, sums in whole.items():
-        counted = known.get(vhost, [0, 0, 0])
-        delivered, octets, sized = (one - other for one, other in zip(sums, counted, strict=True))
+    by_queue, by_route = (_delivered(table) for table in (queues, routes))
+    for vhost, sums in by_route.items():
+        counted = by_queue.get(vhost, [0, 0, 0])
+        delivered, octets, sized = (
+            total - attributed for total, attributed in zip(sums, counted, strict=True)
+        )
         if delivered > 0:
             queues[vhost, None] = [0, 0, delivered, octets, 0, sized]
 
@@ -371,10 +375,10 @@ def _delivered(table: dict[Any, list[int]]) -> dict[Any, list[int]]:
     return sums
 
 
-def _add(counts: dict[Any, list[int]], name: Any, more: Any) -> None:
-    known = counts.get(name)
-    if known is None:
-        counts[name] = list(more)
+def _add(counts: dict[Any, list[int]], name: Any, added: Any) -> None:
+    total = counts.get(name)
+    if total is None:
+        counts[name] = list(added)
     else:
-        for at, count in enumerate(more):
-            known[at] += count
+        for at, count in enumerate(added):
+            total[at] += count

@@ -75,52 +75,52 @@ class Giver:
 
     def settled(self, now_ns: int) -> Iterator[Any]:
         """Rows that are settled since the last call, or waited long enough."""
-        kept: deque[_Held] = deque()
+        remaining: deque[_Held] = deque()
         while self._held:
-            one = self._held.popleft()
-            aged = self._settle_ns is not None and now_ns - one.since_ns >= self._settle_ns
+            held = self._held.popleft()
+            aged = self._settle_ns is not None and now_ns - held.since_ns >= self._settle_ns
             if aged or self.waiting > Limits().held_rows:
-                yield self._all_of(one)
-            elif one.rows.pending == one.pending:
-                kept.append(one)
+                yield self._all_of(held)
+            elif held.rows.pending == held.pending:
+                remaining.append(held)
             else:
-                found = self._settled_of(one)
-                if found is not None:
-                    yield found
-                if one.batch.num_rows:
-                    kept.append(one)
+                rows = self._settled_of(held)
+                if rows is not None:
+                    yield rows
+                if held.batch.num_rows:
+                    remaining.append(held)
                 else:
-                    one.rows.give()
-        self._held = kept
+                    held.rows.give()
+        self._held = remaining
 
     def rest(self) -> Iterator[Any]:
         """Everything that waits, as it is."""
         while self._held:
             yield self._all_of(self._held.popleft())
 
-    def _all_of(self, one: _Held) -> Any:
-        batch = _current(one.rows, one.batch, one.places)
-        one.rows.give()
+    def _all_of(self, held: _Held) -> Any:
+        batch = _current(held.rows, held.batch, held.places)
+        held.rows.give()
         self.waiting -= batch.num_rows
         return batch
 
-    def _settled_of(self, one: _Held) -> Any:
+    def _settled_of(self, held: _Held) -> Any:
         """The rows of a batch that are settled now, which are taken out of it; None for none."""
-        waiting = waiting_rows(one.rows).take(one.places)
+        waiting = waiting_rows(held.rows).take(held.places)
         settled = pc.invert(waiting)
-        one.pending = one.rows.pending
-        places = one.places.filter(settled)
+        held.pending = held.rows.pending
+        places = held.places.filter(settled)
         if not len(places):
             return None
-        found = _current(one.rows, one.batch.filter(settled), places)
-        one.batch = one.batch.filter(waiting)
-        one.places = one.places.filter(waiting)
-        self.waiting -= found.num_rows
-        return found
+        rows = _current(held.rows, held.batch.filter(settled), places)
+        held.batch = held.batch.filter(waiting)
+        held.places = held.places.filter(waiting)
+        self.waiting -= rows.num_rows
+        return rows
 
 
 def _current(rows: Any, batch: Any, places: Any) -> Any:
-    """Rows with what became of them by now."""
+    """Rows with their current outcomes."""
     columns = settled_columns(rows, batch.schema)
     arrays = [
         columns[name].take(places) if name in columns else column

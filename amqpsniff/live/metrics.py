@@ -52,29 +52,31 @@ class Collector:
 
         watch = self._watch
         yield Counter("amqpsniff_packets", "Packets taken.", value=watch.source.packets)
-        counted = watch.source.statistics()
-        if counted is not None:
-            dropped = counted.dropped_by_system or 0
-            what = "Packets that the kernel dropped because this program was too slow."
-            yield Counter("amqpsniff_packets_dropped", what, value=dropped)
+        statistics = watch.source.statistics()
+        if statistics is not None:
+            dropped = statistics.dropped_by_system or 0
+            description = "Packets that the kernel dropped because this program was too slow."
+            yield Counter("amqpsniff_packets_dropped", description, value=dropped)
         totals = watch.pipeline.totals
-        what = "Bytes of AMQP connections that ended which are missing from the capture."
-        yield Counter("amqpsniff_lost_bytes", what, value=totals.lost_bytes)
+        description = "Bytes of AMQP connections that ended which are missing from the capture."
+        yield Counter("amqpsniff_lost_bytes", description, value=totals.lost_bytes)
 
     def _traffic(self) -> Iterator[Any]:
         from prometheus_client.core import CounterMetricFamily as Counter
         from prometheus_client.core import GaugeMetricFamily as Gauge
 
         figures = self._figures
-        what = "AMQP connections that are open."
-        yield Gauge("amqpsniff_connections", what, value=figures.open)
-        what = "AMQP connections that ended."
-        yield Counter("amqpsniff_connections_ended", what, value=figures.ended)
+        description = "AMQP connections that are open."
+        yield Gauge("amqpsniff_connections", description, value=figures.open)
+        description = "AMQP connections that ended."
+        yield Counter("amqpsniff_connections_ended", description, value=figures.ended)
         open_now = figures.outstanding()
-        what = "Deliveries that were not acknowledged yet, at least: as far as that is known."
-        yield Gauge("amqpsniff_unacked_messages", what, value=open_now[0])
-        what = "Publishes that were not confirmed yet, at least: as far as that is known."
-        yield Gauge("amqpsniff_unconfirmed_messages", what, value=open_now[1])
+        description = (
+            "Deliveries that were not acknowledged yet, at least: as far as that is known."
+        )
+        yield Gauge("amqpsniff_unacked_messages", description, value=open_now[0])
+        description = "Publishes that were not confirmed yet, at least: as far as that is known."
+        yield Gauge("amqpsniff_unconfirmed_messages", description, value=open_now[1])
         methods = Counter("amqpsniff_methods", "Method frames.", labels=["method"])
         for name, count in sorted(figures.census.counts().items()):
             methods.add_metric([name], count)
@@ -89,14 +91,14 @@ class Collector:
         from prometheus_client.core import CounterMetricFamily as Counter
 
         for label in ("exchange", "queue"):
-            named, labels = _most_used(self._figures.counts_of(label)), ["vhost", label]
+            rows, labels = _most_used(self._figures.counts_of(label)), ["vhost", label]
             for way, place in _WAYS:
                 if label == "queue" and way == "published":
                     continue
                 prefix = f"amqpsniff_{label}_{way}"
                 messages = Counter(f"{prefix}_messages", f"Messages {way}.", labels=labels)
                 octets = Counter(f"{prefix}_bytes", f"Bytes of bodies {way}.", labels=labels)
-                for names, counts in named:
+                for names, counts in rows:
                     messages.add_metric(names, counts[place])
                     octets.add_metric(names, counts[place + 1])
                 yield from (messages, octets)
@@ -105,17 +107,17 @@ class Collector:
         from prometheus_client.core import HistogramMetricFamily as Histogram
 
         outcomes = self._watch.pipeline.outcomes()
-        for outcome, name, what in (
+        for outcome, name, description in (
             ("confirmed", "confirm", "Time from a publish to its confirm."),
             ("acked", "ack", "Time from a delivery to its acknowledgement."),
         ):
             if outcome in outcomes:
-                metric = Histogram(f"amqpsniff_{name}_seconds", what, unit="seconds")
+                metric = Histogram(f"amqpsniff_{name}_seconds", description, unit="seconds")
                 _add_spread(metric, [], outcomes[outcome][1])
                 yield metric
         if self._watch.delivery_times is not None:
-            what = "Time from a publish to its delivery, where both were seen."
-            metric = Histogram("amqpsniff_deliver_seconds", what, unit="seconds")
+            description = "Time from a publish to its delivery, where both were seen."
+            metric = Histogram("amqpsniff_deliver_seconds", description, unit="seconds")
             _add_spread(metric, [], self._watch.delivery_times)
             yield metric
         replies = Histogram(
@@ -137,7 +139,7 @@ class Collector:
 
 def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[list[str], list[int]]]:
     """The most used names, with their virtual hosts and counts, all others as one."""
-    ranked = sorted(rows, key=lambda one: -(one[1][0] + one[1][2]))
+    ranked = sorted(rows, key=lambda row: -(row[1][0] + row[1][2]))
     named = [
         ([UNKNOWN if name is None else str(name) for name in names], counts)
         for names, counts in ranked
@@ -178,8 +180,8 @@ class Server:
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:
-            what = error.strerror or error
-            raise UsageError(f"metrics at {address}: cannot listen there: {what}") from None
+            reason = error.strerror or error
+            raise UsageError(f"metrics at {address}: cannot listen there: {reason}") from None
 
     def close(self) -> None:
         """Stop serving."""

@@ -23,15 +23,15 @@ MAX_REMEMBERED = 100_000
 Key = tuple[object, ...]
 
 
-class _Known:
+class _Given:
     """A finding as it was given last, when, and the highest count that it had."""
 
-    __slots__ = ("finding", "given_ns", "most")
+    __slots__ = ("finding", "given_ns", "max_count")
 
     def __init__(self, finding: Finding, now_ns: int) -> None:
         self.finding = finding
         self.given_ns = now_ns
-        self.most = finding.count
+        self.max_count = finding.count
 
 
 class News:
@@ -44,7 +44,7 @@ class News:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.rows: Counter[str] = Counter()
-        self._known: dict[Key, _Known] = {}
+        self._given: dict[Key, _Given] = {}
         self._later: dict[Key, Finding] = {}
 
     def add(self, findings: Iterable[Finding], now_ns: int) -> list[Finding]:
@@ -52,33 +52,33 @@ class News:
         now: list[Finding] = []
         for finding in findings:
             key = finding.key
-            known = self._known.get(key)
-            if known is not None:
-                self.counts[finding.code] += max(finding.count - known.most, 0)
-                known.most = max(finding.count, known.most)
+            given = self._given.get(key)
+            if given is not None:
+                self.counts[finding.code] += max(finding.count - given.max_count, 0)
+                given.max_count = max(finding.count, given.max_count)
                 self._later[key] = finding
             elif finding.count:
                 self.rows[finding.code] += 1
                 now.append(finding)
-                if len(self._known) < MAX_REMEMBERED:
+                if len(self._given) < MAX_REMEMBERED:
                     self.counts[finding.code] += finding.count
-                    self._known[key] = _Known(finding, now_ns)
+                    self._given[key] = _Given(finding, now_ns)
         for key in [key for key in self._later if self._is_due(key, now_ns)]:
-            finding, known = self._later.pop(key), self._known[key]
-            self.rows[finding.code] += bool(finding.count) - bool(known.finding.count)
-            known.finding, known.given_ns = finding, now_ns
+            finding, given = self._later.pop(key), self._given[key]
+            self.rows[finding.code] += bool(finding.count) - bool(given.finding.count)
+            given.finding, given.given_ns = finding, now_ns
             now.append(finding)
         return now
 
     def rest(self, findings: Iterable[Finding]) -> list[Finding]:
         """Findings that changed since they were given, and given ones that were withdrawn."""
-        found, left = [], dict(self._known)
+        found, missing = [], dict(self._given)
         for finding in findings:
-            known = left.pop(finding.key, None)
-            if known is None or known.finding != finding:
+            given = missing.pop(finding.key, None)
+            if given is None or given.finding != finding:
                 found.append(finding)
-        withdrawn = (known.finding for known in left.values())
-        return found + [replace(one, count=0) for one in withdrawn if one.count]
+        withdrawn = (given.finding for given in missing.values())
+        return found + [replace(finding, count=0) for finding in withdrawn if finding.count]
 
     def _is_due(self, key: Key, now_ns: int) -> bool:
-        return now_ns - self._known[key].given_ns >= AGAIN_SECONDS * 1_000_000_000
+        return now_ns - self._given[key].given_ns >= AGAIN_SECONDS * 1_000_000_000

@@ -49,52 +49,54 @@ class Operations:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self._known: dict[tuple[str | None, str | None], _Operation] = {}
+        self._operations: dict[tuple[str | None, str | None], _Operation] = {}
 
     def add(self, batch: Any) -> None:
         """Count messages."""
         for row in zip(*(values(batch, name) for name in COLUMNS), strict=True):
-            framework, operation, method, retries, error, outcome, outcome_ns, published_ns = row
-            one = self._one((framework, operation))
-            counts = one.counts
+            framework, name, method, retries, error, outcome, outcome_ns, published_ns = row
+            operation = self._operation((framework, name))
+            counts = operation.counts
             if method in PUBLISHES:
                 counts["published"] += 1
                 counts["retried"] += bool(retries)
                 counts["failed"] += error is not None
-                if error is not None and (error in one.errors or len(one.errors) < MAX_ERRORS):
-                    one.errors[error] += 1
+                if error is not None and (
+                    error in operation.errors or len(operation.errors) < MAX_ERRORS
+                ):
+                    operation.errors[error] += 1
             elif method != "basic.return":
                 counts["delivered"] += 1
                 counts["refused"] += outcome in REFUSED
-                one.queue.add(-1 if published_ns is None else published_ns)
+                operation.queue.add(-1 if published_ns is None else published_ns)
                 if outcome in SETTLED and outcome_ns is not None:
-                    one.work.add(outcome_ns)
+                    operation.work.add(outcome_ns)
 
     def tick(self, now: float | None = None) -> None:
         """Take the rows of now."""
         now = time.monotonic() if now is None else now
         rows = [
-            {"framework": framework, "operation": name, **_row(one, now)}
-            for (framework, name), one in self._known.items()
+            {"framework": framework, "operation": name, **_row(operation, now)}
+            for (framework, name), operation in self._operations.items()
         ]
         rows.sort(key=lambda row: (-row["failed"], -row["published"] - row["delivered"]))
         self.rows = rows
 
-    def _one(self, key: tuple[str | None, str | None]) -> _Operation:
-        if key not in self._known:
-            if len(self._known) >= MAX_OPERATIONS:
+    def _operation(self, key: tuple[str | None, str | None]) -> _Operation:
+        if key not in self._operations:
+            if len(self._operations) >= MAX_OPERATIONS:
                 key = None, None
-            self._known.setdefault(key, _Operation())
-        return self._known[key]
+            self._operations.setdefault(key, _Operation())
+        return self._operations[key]
 
 
-def _row(one: _Operation, now: float) -> Row:
-    counts = one.counts
-    one.before.append((now, counts["published"], counts["delivered"]))
-    began, published, delivered = one.before[0]
+def _row(operation: _Operation, now: float) -> Row:
+    counts = operation.counts
+    operation.before.append((now, counts["published"], counts["delivered"]))
+    began, published, delivered = operation.before[0]
     spent = max(1.0, now - began)
     times = {}
-    for name, seen in (("queue", one.queue), ("work", one.work)):
+    for name, seen in (("queue", operation.queue), ("work", operation.work)):
         for share, value in zip((50, 95), seen.quantiles(0.5, 0.95), strict=True):
             times[f"{name}_p{share}_ms"] = None if value is None else value / 1e6
     return {
@@ -102,5 +104,5 @@ def _row(one: _Operation, now: float) -> Row:
         **times,
         "published_per_s": (counts["published"] - published) / spent,
         "delivered_per_s": (counts["delivered"] - delivered) / spent,
-        "error_type": one.errors.most_common(1)[0][0] if one.errors else None,
+        "error_type": operation.errors.most_common(1)[0][0] if operation.errors else None,
     }

@@ -20,7 +20,7 @@ WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
 
 HINT_COLUMNS = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
-"""Columns of messages that show who a client is whose handshake was not captured."""
+"""Columns of messages that identify a client whose handshake was not captured."""
 
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ _NOTHING: Row = {}
 class Peer:
     """An open connection: its last counts (time, published, delivered, bytes sent and received)."""
 
-    __slots__ = ("connection", "login", "opened", "hints", "samples")
+    __slots__ = ("connection", "hints", "login", "opened", "samples")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -83,7 +83,7 @@ class Peer:
         }
 
     def add_hints(self, **hints: str | None) -> None:
-        """Add what a message shows of the client: the first of each kind stays."""
+        """Add names of the client from a message; the first of each kind stays."""
         for name, value in hints.items():
             if value and not (name == "consumer_tag" and _GENERATED.match(value)):
                 self.hints = {name: value, **self.hints}
@@ -134,8 +134,8 @@ def channel_row(channel: Any) -> Row:
 
 def _credit(channel: Any) -> int | None:
     """The most credit of links on which the client receives, in sum; None without such a link."""
-    links = [one for one in list(channel.amqp10.links.values()) if not one.sends]
-    return sum(max(one.credit.most, 0) for one in links) if links else None
+    links = [link for link in list(channel.amqp10.links.values()) if not link.sends]
+    return sum(max(link.credit.most, 0) for link in links) if links else None
 
 
 def has_estimates(channel: Any) -> bool:
@@ -158,7 +158,7 @@ def lower_bounds(channel: Any) -> str:
 
 def join_names(names: Iterable[str]) -> str:
     """The names of columns of several rows, each once."""
-    return " ".join(sorted({name for one in names for name in one.split()}))
+    return " ".join(sorted({name for text in names for name in text.split()}))
 
 
 def unconfirmed(channel: Any) -> int | None:

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 MAX_NOTES = 3
 NOTE_SECONDS = 60.0
-"""How long a note on the capture is shown."""
+"""Time for which a note on the capture is shown."""
 
 _HANGING = 1e12
 """Added to the seconds of a connection that hangs, which sorts it before the busy ones."""
@@ -67,8 +67,8 @@ class Picture:
         connections, exchanges, keys, queues, findings, operations: Rows of the views.
         severities: Findings by severity.
         notes: What happened to the capture, the latest last.
-        verdict: What `diagnose` says of all that was captured so far.
-        connection: All that is known of the connection that is looked at; null when nothing is.
+        verdict: The verdict of `diagnose` on the capture so far.
+        connection: The row of the connection on the screen; null when nothing is.
         channels: Its open channels.
     """
 
@@ -106,7 +106,7 @@ class Pictures:
     def __init__(self, watch: Watch, selection: Selection) -> None:
         self._watch = watch
         self._figures: Figures = watch.census
-        self._wanted = _by_name(selection)
+        self._filters = _by_name(selection)
         self._zone = selection.tz
         self._began = time.monotonic()
         self._notes: list[tuple[float, str]] = []
@@ -129,7 +129,9 @@ class Pictures:
             self._verdict = self._judge()
         statistics = watch.source.statistics()
         writer = watch.writer
-        findings = [_finding(one, figures.name_of(one.connection_id)) for one in watch.found]
+        findings = [
+            _finding(finding, figures.name_of(finding.connection_id)) for finding in watch.found
+        ]
         return Picture(
             capture=watch.source.capture,
             seconds=now - self._began,
@@ -155,7 +157,7 @@ class Pictures:
         )
 
     def _chosen(self, view: str, rows: Iterable[Row]) -> list[Row]:
-        return chosen(list(rows), self._wanted.get(view, ""), expression=True)
+        return chosen(list(rows), self._filters.get(view, ""), expression=True)
 
     def _judge(self) -> Verdict:
         watch, figures = self._watch, self._figures
@@ -163,13 +165,13 @@ class Pictures:
         if not connections:
             return Verdict([])
         totals = replace(watch.pipeline.totals, connections=connections)
-        named = map(_introduced, figures.connections)
-        return diagnosis_of(watch.found, totals, watch.introductions, named, self._zone).verdict
+        clients = map(_introduced, figures.connections)
+        return diagnosis_of(watch.found, totals, watch.introductions, clients, self._zone).verdict
 
 
 def _introduced(row: Row) -> Row:
-    said = {"client_product": row["product"], "connection_name": row["label"]}
-    return {"connection_id": row["connection_id"], "user": row["user"], **said}
+    names = {"client_product": row["product"], "connection_name": row["label"]}
+    return {"connection_id": row["connection_id"], "user": row["user"], **names}
 
 
 def _connection(row: Row) -> Row:
@@ -182,43 +184,43 @@ def _connection(row: Row) -> Row:
     return row
 
 
-def _finding(one: Finding, name: str | None) -> Row:
-    row = finding_row(one)
-    who = name or one.client or one.capture
-    rank = SEVERITIES.index(one.kind.severity)
-    return {"who": who, "rank": rank, **{name: row[name] for name in FINDING_COLUMNS}}
+def _finding(finding: Finding, name: str | None) -> Row:
+    row = finding_row(finding)
+    subject = name or finding.client or finding.capture
+    rank = SEVERITIES.index(finding.kind.severity)
+    return {"who": subject, "rank": rank, **{name: row[name] for name in FINDING_COLUMNS}}
 
 
 _EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
 
 
-def chosen(rows: list[Row], wanted: str, *, expression: bool = False) -> list[Row]:
+def chosen(rows: list[Row], query: str, *, expression: bool = False) -> list[Row]:
     """The rows that are wanted; raises FilterError for an expression that does not run.
 
     A text is looked for in all texts of a row, whatever the case; what looks like an SQL expression
     is evaluated over the columns.
     """
-    if not wanted or not rows:
+    if not query or not rows:
         return rows
-    if not expression and not _EXPRESSION.search(wanted):
-        return [row for row in rows if _has(row, wanted.lower())]
-    return _evaluated(rows, wanted)
+    if not expression and not _EXPRESSION.search(query):
+        return [row for row in rows if _has(row, query.lower())]
+    return _evaluated(rows, query)
 
 
 def _by_name(selection: Selection) -> dict[str, str]:
     """The filters by name as an SQL expression for each view that has their columns."""
-    wanted = {}
+    expressions = {}
     for view, filters in FILTERS.items():
-        given = [
+        conditions = [
             f"({matches(columns, name, value)})"
             for name, columns in filters.items()
             if (value := getattr(selection, name)) is not None
         ]
         if view == "findings" and selection.errors:
-            given.append("severity = 'error'")
-        if given:
-            wanted[view] = " AND ".join(given)
-    return wanted
+            conditions.append("severity = 'error'")
+        if conditions:
+            expressions[view] = " AND ".join(conditions)
+    return expressions
 
 
 def _has(row: Row, part: str) -> bool:
@@ -246,10 +248,10 @@ def _evaluated(rows: list[Row], expression: str) -> list[Row]:
 def _column(values: list[Any]) -> Any:
     import pyarrow as pa
 
-    known = next((value for value in values if value is not None), None)
+    example = next((value for value in values if value is not None), None)
     kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
     kinds[type(None)] = pa.null()  # compares with numbers and with texts
-    kind = kinds[type(known)]
+    kind = kinds[type(example)]
     if kind == pa.int64() and any(isinstance(value, float) for value in values):
         kind = pa.float64()
     return pa.array(values, kind)

@@ -80,18 +80,18 @@ def watch(
     def started() -> int | None:
         return None if run is None else run.pipeline.totals.first_ns
 
-    wanted = RowFilter(selection(part, limit), table, started)
+    row_filter = RowFilter(selection(part, limit), table, started)
     source = _source(interface, capture, options.ports)
-    every = schema_of(table, everything=True).names if table == "messages" else None
+    all_names = schema_of(table, everything=True).names if table == "messages" else None
     run = Watch(
         source,
         options,
         (table,),
         packets=packets,
         settle_seconds=settle_seconds,
-        columns={table: wanted.needed(every)},
+        columns={table: row_filter.needed(all_names)},
     )
-    return _objects(run, wanted, seconds)
+    return _objects(run, row_filter, seconds)
 
 
 def _source(
@@ -112,13 +112,13 @@ def _source(
     return InterfaceCapture(names, ports_expression(list(ports)))
 
 
-def _objects(run: Watch, wanted: RowFilter, seconds: float | None) -> Iterator[Any]:
+def _objects(run: Watch, row_filter: RowFilter, seconds: float | None) -> Iterator[Any]:
     try:
         for batch in _batches(run, seconds):
-            kept = wanted.of(batch)
-            kind = OBJECTS.get(wanted.table)
-            yield from rows(kind, [kept]) if kind is not None else kept.to_pylist()
-            if wanted.done:
+            chosen = row_filter.of(batch)
+            kind = OBJECTS.get(row_filter.table)
+            yield from rows(kind, [chosen]) if kind is not None else chosen.to_pylist()
+            if row_filter.done:
                 return
     finally:
         run.close()

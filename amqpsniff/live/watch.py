@@ -32,10 +32,10 @@ SETTLE_SECONDS = 10.0
 of a consumer that was there before, it is not known whether it acknowledges at all."""
 
 ROWS_SECONDS = 0.1
-"""How often rows are made: each time costs some 0.2 ms, however few they are."""
+"""Interval at which rows are made: each time costs some 0.2 ms, however few they are."""
 
 SETTLED_SECONDS = 0.25
-"""How often it is looked which rows are settled: some 0.1 ms for every batch that changed."""
+"""Interval at which settled rows are looked for: some 0.1 ms for every batch that changed."""
 
 QUIET_SECONDS = 0.1
 """A packet that an interface saw is here after this time: its ring gives packets every 40 ms."""
@@ -64,7 +64,7 @@ class PacketSource(Protocol):
         """Packets taken so far."""
 
     def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
-        """Batches of what is there, and each packet's interface."""
+        """Batches of the packets that wait, and each packet's interface."""
 
     def fileno(self) -> int | None:
         """A descriptor to wait for; None if the source has to be polled."""
@@ -172,7 +172,7 @@ class Watch:
         self.pipeline = Pipeline(options, plan)
         self.pipeline.log.watch()
         self.finished = False
-        self._left = packets
+        self._packets_left = packets
         settle_ns = None if settle_seconds is None else int(settle_seconds * 1e9)
         self._givers = [
             Giver(table, settle_ns, columns.get(table))
@@ -181,16 +181,16 @@ class Watch:
         ]
         self._news = News()
         self._rows_at = self._settled_at = 0.0
-        self._late = QUIET_SECONDS if source.statistics() is not None else settle_seconds
+        self._quiet_seconds = QUIET_SECONDS if source.statistics() is not None else settle_seconds
         self._packet_ns = NO_TIME
         self._packet_at = 0.0
         self._until_ns = LATEST_NS
-        self._over = False
+        self._past_end = False
 
     @property
     def done(self) -> bool:
         """True if no further packets will be taken."""
-        return self.source.ended or self._left == 0 or self._over
+        return self.source.ended or self._packets_left == 0 or self._past_end
 
     def end_in(self, seconds: float) -> None:
         """Take no packet that is captured later than `seconds` from now.
@@ -201,15 +201,15 @@ class Watch:
             self._until_ns = time.time_ns() + int(seconds * 1e9)
 
     def step(self) -> int:
-        """Take the packets that are there; gives their number."""
+        """Take the packets that wait; gives their number."""
         count = 0
-        most = 1 << 62 if self._left is None else self._left
-        for taken, interfaces in self.source.take(most):
+        limit = 1 << 62 if self._packets_left is None else self._packets_left
+        for taken, interfaces in self.source.take(limit):
             batch = taken
             if batch.ts_ns[batch.end - 1] > self._until_ns:
                 end = bisect_right(batch.ts_ns, self._until_ns, batch.begin, batch.end)
                 batch = batch.slice(batch.begin, end)
-                self._over = True
+                self._past_end = True
                 if not len(batch):
                     break
             count += len(batch)
@@ -218,15 +218,15 @@ class Watch:
             with self.lock:
                 self.pipeline.feed(batch, self.source.take_secrets())
             self._packet_ns = batch.ts_ns[batch.end - 1]
-            if self._over:
+            if self._past_end:
                 break
         if count:
             self._packet_at = time.monotonic()
         elif quiet_ns := self.quiet_ns():  # what waits for missing ones does not wait for the next
             with self.lock:
                 self.pipeline.wait(min(self._packet_ns + quiet_ns, LATEST_NS))
-        if self._left is not None:
-            self._left -= count
+        if self._packets_left is not None:
+            self._packets_left -= count
         return count
 
     def quiet_ns(self) -> int:
@@ -234,15 +234,15 @@ class Watch:
 
         Packets of a pipe or a file may be late by an unknown time: rows wait for replies as long.
         """
-        if self._late is None or self._packet_ns == NO_TIME:
+        if self._quiet_seconds is None or self._packet_ns == NO_TIME:
             return 0
         seconds = time.monotonic() - self._packet_at
-        if seconds <= max(self._late, QUIET_SECONDS):
+        if seconds <= max(self._quiet_seconds, QUIET_SECONDS):
             return 0
-        return int((seconds - self._late) * 1e9)
+        return int((seconds - self._quiet_seconds) * 1e9)
 
     def rows(self) -> Batches:
-        """Rows that can be given by now, as (table, batch)."""
+        """Rows that can be returned now, as (table, batch)."""
         now = time.monotonic()
         if now - self._rows_at < ROWS_SECONDS:
             return
@@ -349,12 +349,12 @@ def _count_deliveries(times: Histogram, batch: Any) -> None:
 
 def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
     """The latest findings of each severity, each once, as it was found last, if it still is."""
-    by_key = {one.key: one for one in (*found, *news)}
-    listed = [one for one in by_key.values() if one.count]
-    kept = Counter[str]()
+    by_key = {finding.key: finding for finding in (*found, *news)}
+    current = [finding for finding in by_key.values() if finding.count]
+    counts = Counter[str]()
     latest: list[Finding] = []
-    for one in reversed(listed):
-        kept[one.kind.severity] += 1
-        if kept[one.kind.severity] <= MAX_LATEST:
-            latest.append(one)
+    for finding in reversed(current):
+        counts[finding.kind.severity] += 1
+        if counts[finding.kind.severity] <= MAX_LATEST:
+            latest.append(finding)
     return latest[::-1]

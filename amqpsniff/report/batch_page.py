@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 MAX_SHOWN = 50
-"""Rows of a report's table on the page; all of them are beside it as CSV and Parquet."""
+"""Rows of a report's table on the page; CSV and Parquet files next to it have all."""
 
 
 def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
@@ -34,26 +34,28 @@ def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
 
     Raises UsageError if a package is missing.
     """
-    made = Page("AMQP traffic", _summary(manifest))
-    rows = {name: whole.to_pylist() for name, whole in tables.items()}
+    document = Page("AMQP traffic", _summary(manifest))
+    rows = {name: report_table.to_pylist() for name, report_table in tables.items()}
     if "findings" in rows:
-        made.section("verdict", "Verdict", *_verdict(manifest, rows))
+        document.section("verdict", "Verdict", *_verdict(manifest, rows))
     breaks = list(_uncaptured(manifest))
-    for name, listed in rows.items():
+    for name, report_rows in rows.items():
         report = find(name)
-        specs = [spec and broken(spec, breaks) for spec in charts_of(name, listed)]
-        charts = made.charts(specs) if listed else ""
-        made.section(name, report.title, charts, _table(report, listed), about=report.about)
-    return made.html()
+        specs = [spec and broken(spec, breaks) for spec in charts_of(name, report_rows)]
+        charts = document.charts(specs) if report_rows else ""
+        document.section(
+            name, report.title, charts, _table(report, report_rows), about=report.about
+        )
+    return document.html()
 
 
 def _verdict(manifest: Row, rows: Mapping[str, list[Row]]) -> Iterator[str]:
     """Sentences about the findings and about what could not be looked at, then all findings."""
     kinds = _kinds(rows["findings"])
-    main = [one for one in kinds if KINDS[one["code"]].category != "note"]
-    said = list(_sentences(main, manifest, rows.get("quality", [])))
-    worst = next((one["severity"] for one in main if _leads(one)), "")
-    paragraphs = "".join(f"<p>{text}</p>" for text in said)
+    main = [kind for kind in kinds if KINDS[kind["code"]].category != "note"]
+    sentences = list(_sentences(main, manifest, rows.get("quality", [])))
+    worst = next((kind["severity"] for kind in main if _leads(kind)), "")
+    paragraphs = "".join(f"<p>{text}</p>" for text in sentences)
     yield f'<div class="verdict {worst}">{paragraphs}</div>'
     columns = [
         Column("severity", "severity"),
@@ -65,11 +67,11 @@ def _verdict(manifest: Row, rows: Mapping[str, list[Row]]) -> Iterator[str]:
     ]
     if main:
         yield table(main, columns, "Findings")
-    notes = [one for one in kinds if one not in main]
+    notes = [kind for kind in kinds if kind not in main]
     if notes:
-        told = f"{plural(len(notes), 'note')} on configuration and security"
-        inside = table(notes, columns, "Notes")
-        yield f'<details class="folded"><summary>{told}</summary>{inside}</details>'
+        heading = f"{plural(len(notes), 'note')} on configuration and security"
+        content = table(notes, columns, "Notes")
+        yield f'<details class="folded"><summary>{heading}</summary>{content}</details>'
 
 
 def _kinds(rows: Iterable[Row]) -> list[Row]:
@@ -100,23 +102,23 @@ def _leads(kind: Row) -> bool:
 
 def _sentences(main: list[Row], manifest: Row, quality: list[Row]) -> Iterator[str]:
     """Sentences as HTML: the gravest findings, then what could not be looked at."""
-    leads = [one for one in main if _leads(one)]
+    leads = [kind for kind in main if _leads(kind)]
     number = sum(row["connections"] or 0 for row in quality)
-    for one in leads[:MAX_LEADS]:
-        who = f", {escape(one['clients'])}" if one["clients"] else ""
-        yield f"<b>{escape(one['title'])}</b>: {plural(one['occurrences'], 'time')}{who}."
-    more = len(leads) - MAX_LEADS
-    if more > 0:
-        yield f"{plural(more, 'more kind')} of findings {'is' if more == 1 else 'are'} below."
+    for lead in leads[:MAX_LEADS]:
+        clients = f", {escape(lead['clients'])}" if lead["clients"] else ""
+        yield f"<b>{escape(lead['title'])}</b>: {plural(lead['occurrences'], 'time')}{clients}."
+    others = len(leads) - MAX_LEADS
+    if others > 0:
+        yield f"{plural(others, 'more kind')} of findings {'is' if others == 1 else 'are'} below."
     if not number:
         yield "No AMQP was found in the captures."
     elif not leads:
-        of = plural(number, "connection")
-        yield f"Nothing wrong was found in what the captures show of {of}."
-    for one in main:
-        if one["code"] in NOT_LOOKED_AT:
-            times = plural(one["occurrences"], "time")
-            yield f"Not all could be looked at. {escape(one['title'])}: {times}."
+        connections = plural(number, "connection")
+        yield f"Nothing wrong was found in what the captures show of {connections}."
+    for kind in main:
+        if kind["code"] in NOT_LOOKED_AT:
+            times = plural(kind["occurrences"], "time")
+            yield f"Not all could be looked at. {escape(kind['title'])}: {times}."
     sided = sum(row["one_sided"] or 0 for row in quality)
     if sided:
         yield f"Of {plural(sided, 'connection')} only one direction was captured."
@@ -137,9 +139,9 @@ def _first(names: list[str]) -> str:
 def _uncaptured(manifest: Row) -> Iterator[tuple[int, int]]:
     """Times between captures, as (end of one, beginning of the next) in ns."""
     spans = sorted(
-        (one["first_ns"], one["last_ns"])
-        for one in manifest.get("captures", [])
-        if one["first_ns"] and one["last_ns"]
+        (capture["first_ns"], capture["last_ns"])
+        for capture in manifest.get("captures", [])
+        if capture["first_ns"] and capture["last_ns"]
     )
     reached = 0
     for (_, last_ns), (first_ns, _) in pairwise(spans):
@@ -150,12 +152,14 @@ def _uncaptured(manifest: Row) -> Iterator[tuple[int, int]]:
 
 def _summary(manifest: dict[str, Any]) -> str:
     captures = manifest.get("captures", [])
-    times = [one[end] for one in captures for end in ("first_ns", "last_ns") if one[end]]
-    size = sum(one["bytes"] for one in captures)
+    times = [
+        capture[end] for capture in captures for end in ("first_ns", "last_ns") if capture[end]
+    ]
+    size = sum(capture["bytes"] for capture in captures)
     parts = [plural(len(captures), "file"), f"{size / 1e6:,.1f} MB of packets"]
     if times:
-        ends = [datetime.fromtimestamp(one / 1e9, UTC) for one in (min(times), max(times))]
-        parts.append(" to ".join(f"{one:%Y-%m-%d %H:%M:%S}" for one in ends) + " UTC")
+        ends = [datetime.fromtimestamp(time / 1e9, UTC) for time in (min(times), max(times))]
+        parts.append(" to ".join(f"{time:%Y-%m-%d %H:%M:%S}" for time in ends) + " UTC")
     rows = manifest.get("rows", {})
     parts += [plural(rows[name], name.removesuffix("s")) for name in rows if name != "errors"]
     if rows.get("errors"):
@@ -178,6 +182,6 @@ def _table(report: Report, rows: list[dict[str, Any]]) -> str:
         for name in report.columns
     ]
     total = len(rows)
-    more = f"the first {MAX_SHOWN} of {total:,} rows" if total > MAX_SHOWN else f"{total:,} rows"
+    number = f"the first {MAX_SHOWN} of {total:,} rows" if total > MAX_SHOWN else f"{total:,} rows"
     files = f"reports/{report.name}.csv, reports/{report.name}.parquet"
-    return table(shown, columns, report.title, more=f"{more}; all of them in {files}")
+    return table(shown, columns, report.title, note=f"{number}; all of them in {files}")

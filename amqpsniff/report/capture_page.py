@@ -112,7 +112,7 @@ class CapturePage:
         self._page = Page(title or f"AMQP in {name}", narrative.headline(data))
 
     def sequences(self, body_limit: int = 0) -> Sequences | None:
-        """What a second pass is to fill before `show`; None if no connection is to be shown.
+        """The sequences that a second pass fills before `show`; None without connections to show.
 
         At most `body_limit` bytes of each body are shown.
         """
@@ -121,42 +121,42 @@ class CapturePage:
 
     def show(self, sequences: Sequences) -> None:
         """Show the conversations that were filled."""
-        self._conversations = sequences.told()
+        self._conversations = sequences.conversations()
 
     def html(self) -> str:
         """The page. Raises UsageError if the package with the charts' library is missing."""
         self._page.data("conversations", self._conversations)
         several = len(self._summary["captures"]) > 1
-        found = FindingList(self.data.diagnosis, self._clock, several, self._shown)
-        self._verdict(found)
+        finding_list = FindingList(self.data.diagnosis, self._clock, several, self._shown)
+        self._verdict(finding_list)
         self._over_time()
         self._story()
-        self._findings(found)
+        self._findings(finding_list)
         self._latencies()
         self._operations()
         self._connections()
         self._topology()
-        self._told()
+        self._conversation_section()
         self._methods()
         self._about()
         return self._page.html()
 
     @property
     def _shown(self) -> frozenset[str]:
-        return frozenset(one["id"] for one in self._conversations)
+        return frozenset(conversation["id"] for conversation in self._conversations)
 
-    def _verdict(self, found: FindingList) -> None:
+    def _verdict(self, finding_list: FindingList) -> None:
         verdict = self.data.diagnosis.verdict
-        said = "".join(f"<p>{_sentence(text)}</p>" for text in verdict.sentences)
-        told = f'<div class="verdict {verdict.severity or ""}">{said}</div>'
-        self._page.section("verdict", "Verdict", told, found.lines())
+        paragraphs = "".join(f"<p>{_sentence(text)}</p>" for text in verdict.sentences)
+        box = f'<div class="verdict {verdict.severity or ""}">{paragraphs}</div>'
+        self._page.section("verdict", "Verdict", box, finding_list.lines())
 
     def _story(self) -> None:
-        told = narrative.sentences(self._summary, self.data)
-        items = "".join(f"<li>{escape(text)}</li>" for text in told)
+        sentences = narrative.sentences(self._summary, self.data)
+        items = "".join(f"<li>{escape(text)}</li>" for text in sentences)
         tiles = "".join(
-            f'<div class="tile {kind}"><b>{escape(number)}</b><span>{escape(what)}</span></div>'
-            for number, what, kind in narrative.tiles(self._summary, self.data)
+            f'<div class="tile {kind}"><b>{escape(number)}</b><span>{escape(label)}</span></div>'
+            for number, label, kind in narrative.tiles(self._summary, self.data)
         )
         self._page.section(
             "story", "Traffic", f'<div class="tiles">{tiles}</div>',
@@ -180,9 +180,9 @@ class CapturePage:
             _number("queue_p50_ms", "ms in queue, p50"), _number("queue_p95_ms", "p95"),
             _number("work_p50_ms", "ms at work, p50"), _number("work_p95_ms", "p95"),
         ]  # fmt: skip
-        more = f"The first {TOP} of {count(len(rows))}." if len(rows) > TOP else ""
+        note = f"The first {TOP} of {count(len(rows))}." if len(rows) > TOP else ""
         about = "What applications ask of each other, what fails most first."
-        shown = table(rows[:TOP], columns, "Operations", more=more)
+        shown = table(rows[:TOP], columns, "Operations", note=note)
         self._page.section("operations", "Operations", shown, about=about)
 
     def _over_time(self) -> None:
@@ -250,10 +250,10 @@ class CapturePage:
         """One connection for each finding, then a second for each, and so on; then the others."""
         places: dict[str, int] = {}
         seen: Counter[str] = Counter()
-        for one in self.data.diagnosis.found:
-            if KINDS[one.code].severity != "info" and one.connection_id not in places:
-                places[one.connection_id] = seen[one.code]
-                seen[one.code] += 1
+        for finding in self.data.diagnosis.found:
+            if KINDS[finding.code].severity != "info" and finding.connection_id not in places:
+                places[finding.connection_id] = seen[finding.code]
+                seen[finding.code] += 1
         rows = self.data.connections.rows
         return sorted(rows, key=lambda row: places.get(row["connection_id"], len(rows)))
 
@@ -268,12 +268,12 @@ class CapturePage:
             _number("sent_again", "sent again"), _word("owed", "who owed whom at the end"),
         ]  # fmt: skip
         shown = [self._connection(row) for row in rows[:MAX_CONNECTIONS]]
-        more = _more(len(shown), number, "amqpsniff connections CAPTURE")
-        return table(shown, columns, "Connections", more=more, links=self._shown)
+        note = _note(len(shown), number, "amqpsniff connections CAPTURE")
+        return table(shown, columns, "Connections", note=note, links=self._shown)
 
     def _connection(self, row: Row) -> Row:
-        known = row["start_ns"] is not None and row["end_ns"] is not None
-        span = row["end_ns"] - row["start_ns"] if known else None
+        is_timed = row["start_ns"] is not None and row["end_ns"] is not None
+        span = row["end_ns"] - row["start_ns"] if is_timed else None
         return row | {
             "name": given_name(row["connection_name"], row["client_product"]),
             "clock": BEFORE if row["midstream"] else self._clocked(row["start_ns"]),
@@ -302,8 +302,8 @@ class CapturePage:
             row | {"end": end_of(row), "why": close_reason(row)}
             for row in self.data.channels.rows[:MAX_CHANNELS]
         ]
-        more = _more(len(rows), self.data.channels.number, "amqpsniff channels CAPTURE")
-        return table(rows, columns, "Channels", more=more, links=self._shown)
+        note = _note(len(rows), self.data.channels.number, "amqpsniff channels CAPTURE")
+        return table(rows, columns, "Channels", note=note, links=self._shown)
 
     def _clocked(self, time_ns: int | None) -> str | None:
         return self._clock(time_ns) if self._clock and time_ns else None
@@ -317,7 +317,7 @@ class CapturePage:
         if not picture and not self._summary["exchanges"]["rows"]:
             return
         label = "Picture of the topology"
-        drawn = (
+        figure = (
             f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
         )
         published = [_number("published"), _size("published_bytes", "bytes published")]
@@ -339,12 +339,12 @@ class CapturePage:
                 strict=True,
             )
         ]
-        most = max(
+        largest = max(
             result[f"{kind}_count"] for kind in ("publisher", "route", "consumer", "binding")
         )
-        more = ""
-        if most > MAX_EDGES:
-            more = (
+        note = ""
+        if largest > MAX_EDGES:
+            note = (
                 f"Only the {MAX_EDGES} busiest publishers, routes, bindings and consumers are "
                 "drawn; amqpsniff topology CAPTURE --limit N shows more."
             )
@@ -352,9 +352,9 @@ class CapturePage:
             "From publishers over exchanges and queues to consumers; dashed: bound, but nothing "
             "was seen to go there."
         )
-        self._page.section("topology", "Topology", drawn, beside(*tables), about=f"{about} {more}")
+        self._page.section("topology", "Topology", figure, beside(*tables), about=f"{about} {note}")
 
-    def _told(self) -> None:
+    def _conversation_section(self) -> None:
         if not self._conversations:
             text = "There is none: standard input is read once, and these need a second reading."
             if self.data.connections.number:
@@ -383,14 +383,14 @@ class CapturePage:
     def _methods(self) -> None:
         if not self.data.connections.number:
             return
-        used = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
+        method_rows = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
         errors = table(
             self._summary["errors"],
             [_number("count", "times"), _number("reply_code", "code"),
              Column("reply_text", "text", form=_text, wide=True),
              _word("method"), _word("sender", "by"), _number("packet_number", "packet")],
             "Errors by reply code",
-            more="" if len(self._summary["errors"]) < TOP else f"The {TOP} most frequent.",
+            note="" if len(self._summary["errors"]) < TOP else f"The {TOP} most frequent.",
         )  # fmt: skip
         clients = table(
             self._summary["clients"][:TOP],
@@ -403,16 +403,16 @@ class CapturePage:
             "methods",
             "Methods and errors",
             errors,
-            beside(table(used, columns, "Methods"), clients),
+            beside(table(method_rows, columns, "Methods"), clients),
         )
 
     def _about(self) -> None:
         totals, captures = self.data.totals, self._summary["captures"]
         names = ", ".join(map(harmless, captures[:10]))
-        more = len(captures) - 10
+        others = len(captures) - 10
         tcp = sum(totals.counters.get(name, 0) for name in ("segments", "other_ports"))
         facts = [
-            f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
+            f"Captures: {names}{f' and {others} more' if others > 0 else ''}.",
             (f"Packets: {count(totals.packets)}, of them TCP: {count(tcp)}."),
             *(f"Comment: {harmless(text)}." for text in self._summary["comments"][:5]),
         ]
@@ -444,8 +444,8 @@ def _option(conversation: Row) -> str:
     return f'<option value="{escape(name)}">{escape(text)}</option>'
 
 
-def _more(shown: int, number: int, command: str) -> str:
-    """What is said under a table that has not all rows."""
+def _note(shown: int, number: int, command: str) -> str:
+    """The note under a table that does not have all rows."""
     if shown >= number:
         return ""
     return f"{count(shown)} of {count(number)}: those that matter most; {command} shows all."
@@ -453,8 +453,8 @@ def _more(shown: int, number: int, command: str) -> str:
 
 def _named(tally: Row, columns: list[Column], title: str) -> str:
     rows, distinct = tally["rows"], tally["distinct"]
-    more = ""
+    note = ""
     if distinct is None or distinct > len(rows):
         all_ = "very many" if distinct is None else count(distinct)
-        more = f"The {count(len(rows))} busiest of {all_}; amqpsniff summary CAPTURE --limit N."
-    return table(rows, columns, title, more=more)
+        note = f"The {count(len(rows))} busiest of {all_}; amqpsniff summary CAPTURE --limit N."
+    return table(rows, columns, title, note=note)

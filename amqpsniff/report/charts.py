@@ -60,7 +60,7 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
         for row in rows[:MAX_BARS]
         for value in values
     ]  # fmt: skip
-    if not any(one["value"] for one in data):
+    if not any(bar["value"] for bar in data):
         return None
     return _framed(title, data, _height(data, "name", BAR_STEP)) | {
         "mark": {"type": "bar", "tooltip": True},
@@ -71,7 +71,7 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
                 "type": "quantitative",
                 "aggregate": "sum",
                 "title": unit,
-                "axis": _whole(one["value"] for one in summed(data, "name", ["value"])),
+                "axis": _integer_axis(bar["value"] for bar in summed(data, "name", ["value"])),
             },
             **_color("kind", [value.replace("_", " ") for value in values]),
         },
@@ -87,14 +87,14 @@ def lines(
         for row in rows[:MAX_POINTS]
         if row[time] is not None and _number(row[value]) is not None
     ]
-    if not any(one["value"] for one in data):
+    if not any(point["value"] for point in data):
         return None
     scale: Spec = {"zero": True}
-    upright: Spec = {"labelExpr": _SHORT, **_whole(one["value"] for one in data)}
-    above = [one["value"] for one in data if one["value"] > 0]
-    if log and above:
-        scale = {"type": "symlog", "constant": min(above), "nice": False}
-        upright |= {"values": [0, *_decades(above)], "labelOverlap": "greedy"}
+    upright: Spec = {"labelExpr": _SHORT, **_integer_axis(point["value"] for point in data)}
+    positive = [point["value"] for point in data if point["value"] > 0]
+    if log and positive:
+        scale = {"type": "symlog", "constant": min(positive), "nice": False}
+        upright |= {"values": [0, *_decades(positive)], "labelOverlap": "greedy"}
     return _framed(title, data, LINE_HEIGHT) | {
         "mark": {"type": "line", "point": True, "tooltip": True},
         "encoding": {
@@ -103,7 +103,7 @@ def lines(
                 "type": "temporal",
                 "title": None,
                 "scale": {"type": "utc"},
-                "axis": _clock([one["time"] for one in data]),
+                "axis": _clock([point["time"] for point in data]),
             },
             "y": {
                 "field": "value",
@@ -112,7 +112,7 @@ def lines(
                 "scale": scale,
                 "axis": upright,
             },
-            **_color("series", sorted({one["series"] for one in data})),
+            **_color("series", sorted({point["series"] for point in data})),
         },
     }
 
@@ -122,15 +122,15 @@ def broken(spec: Spec, holes: Iterable[tuple[int, int]]) -> Spec:
     if "mark" not in spec or spec["mark"]["type"] != "line":
         return spec
     data = spec["data"]["values"]
-    times = sorted({one["time"] for one in data})
+    times = sorted({point["time"] for point in data})
     steps = [after - before for before, after in pairwise(times)]
     least_ms = min(steps) if len(steps) > 1 else SECOND_MS  # files of a rotation follow closely
-    series = {one["series"] for one in data}
+    series = {point["series"] for point in data}
     data += [
-        {"time": (first_ns + last_ns) / 2e6, "value": None, "series": one}
+        {"time": (first_ns + last_ns) / 2e6, "value": None, "series": name}
         for first_ns, last_ns in holes
         if last_ns - first_ns > least_ms * 1e6
-        for one in series
+        for name in series
     ]
     return spec
 
@@ -144,6 +144,7 @@ def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) 
     ]
     if not data:
         return None
+    numbers = [row["value"] for row in data]
     return _framed(title, data, _height(data, "down", BAR_STEP)) | {
         "mark": {"type": "rect", "tooltip": True},
         "encoding": {
@@ -154,7 +155,7 @@ def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) 
                 "scale": {"scheme": "blues"},
                 "legend": {
                     "orient": "bottom",
-                    **_whole((one["value"] for one in data), min(one["value"] for one in data)),
+                    **_integer_axis(numbers, min(numbers)),
                 },
             },
         },
@@ -181,7 +182,7 @@ def courses(
         for name, values in series.items()
         for time, value in zip(times, values, strict=True)
     ][:MAX_POINTS]
-    drawn = [one["v"] for one in data if one["v"] and (one["v"] > 0 or not log)]
+    drawn = [point["v"] for point in data if point["v"] and (point["v"] > 0 or not log)]
     if not drawn:
         return None
     scale: Spec = {"type": "log"} if log else {"zero": True, "nice": True}
@@ -194,7 +195,7 @@ def courses(
     tip = {"field": "t", "title": "at", "type": across["type"]}
     if clock:
         tip["timeUnit"] = "utcyearmonthdatehoursminutesseconds"
-    upright: Spec = {"labelExpr": _SHORT, **_whole(drawn)}
+    upright: Spec = {"labelExpr": _SHORT, **_integer_axis(drawn)}
     if log:
         upright["values"] = _decades(drawn)
     size = SMALL_POINT if len(times) > CLOSE_POINTS else LARGE_POINT
@@ -225,12 +226,14 @@ def courses(
 
 
 def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> Spec | None:
-    """How often numbers were how large, on a logarithmic axis; `marks` are lines with a name.
+    """The distribution of numbers, on a logarithmic axis; `marks` are lines with a name.
 
     Rows have `low`, `high` and `share`, in percent.
     """
-    places = [one for one in places if all(_number(value) is not None for value in one.values())]
-    ends = [one[end] for one in places for end in ("low", "high")]
+    places = [
+        place for place in places if all(_number(value) is not None for value in place.values())
+    ]
+    ends = [place[end] for place in places for end in ("low", "high")]
     if not ends or min(ends) <= 0:
         return None
     wider = MIN_RATIO**0.5 if max(ends) < MIN_RATIO * min(ends) else 1.0
@@ -318,7 +321,7 @@ def lives(
 
 
 def _framed(title: str, values: Sequence[Mapping[str, Any]], height: int) -> Spec:
-    """What every chart has: its title, its rows, its size."""
+    """The parts of every chart: title, rows, size."""
     return {
         "title": title,
         "data": {"values": list(values)},
@@ -340,12 +343,12 @@ def _height(rows: Rows, name: str, step: int) -> int:
 def summed(rows: Rows, name: str, values: Iterable[str]) -> list[dict[str, Any]]:
     """Rows added up by one column, the largest first."""
     sums: dict[Any, dict[str, Any]] = {}
-    wanted = list(values)
+    columns = list(values)
     for row in rows:
-        one = sums.setdefault(row[name], {name: row[name], **dict.fromkeys(wanted, 0)})
-        for value in wanted:
-            one[value] += _number(row[value]) or 0
-    return sorted(sums.values(), key=lambda row: -sum(row[value] for value in wanted))
+        total = sums.setdefault(row[name], {name: row[name], **dict.fromkeys(columns, 0)})
+        for value in columns:
+            total[value] += _number(row[value]) or 0
+    return sorted(sums.values(), key=lambda row: -sum(row[value] for value in columns))
 
 
 def _color(field: str, order: Sequence[str]) -> Spec:
@@ -354,18 +357,18 @@ def _color(field: str, order: Sequence[str]) -> Spec:
         return {}
     legend = {"orient": "bottom", "columns": 4, "labelLimit": 160}
     shown = {"field": field, "type": "nominal", "title": None, "legend": legend}
-    made: Spec = {"color": shown | {"scale": {"domain": order}}}
+    encoding: Spec = {"color": shown | {"scale": {"domain": order}}}
     if len(order) > COLOURS:
         shapes = [SHAPES[at // COLOURS % len(SHAPES)] for at in range(len(order))]
-        made["shape"] = shown | {"scale": {"domain": order, "range": shapes}}
-    return made
+        encoding["shape"] = shown | {"scale": {"domain": order, "range": shapes}}
+    return encoding
 
 
 def _decades(values: Sequence[float]) -> list[float]:
     """Round numbers for a logarithmic axis: the fewer to a decade, the more decades there are."""
-    low, high = (math.floor(math.log10(one)) for one in (min(values), max(values)))
-    wanted = next(some for most, some in DECADE_TICKS if high - low <= most)
-    return [float(f"{tick}e{decade}") for decade in range(low, high + 2) for tick in wanted]
+    low, high = (math.floor(math.log10(value)) for value in (min(values), max(values)))
+    ticks = next(ticks for limit, ticks in DECADE_TICKS if high - low <= limit)
+    return [float(f"{tick}e{decade}") for decade in range(low, high + 2) for tick in ticks]
 
 
 def _clock(times: Sequence[float]) -> Spec:
@@ -381,11 +384,11 @@ def _clock(times: Sequence[float]) -> Spec:
     return {"format": "%H:%M:%S", "tickMinStep": SECOND_MS}
 
 
-def _whole(values: Iterable[float], least: float = 0) -> Spec:
-    """An axis or a legend that begins at `least`, without fractions where all values are whole."""
-    known = list(values)
-    span = max(known) - least
-    if span > MANY_TICKS or not all(isinstance(value, int) for value in known):
+def _integer_axis(values: Iterable[float], lowest: float = 0) -> Spec:
+    """An axis or a legend that begins at `lowest`, without fractions where all values are whole."""
+    numbers = list(values)
+    span = max(numbers) - lowest
+    if span > MANY_TICKS or not all(isinstance(value, int) for value in numbers):
         return {}
     return {"tickCount": max(1, min(span, FEW_TICKS))}
 

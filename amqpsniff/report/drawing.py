@@ -27,7 +27,7 @@ BY_START, MIDDLE, BY_END = 0.27, 0.5, 0.73
 """Where a label stands on its edge: at the end that has fewer edges, where they are far apart."""
 
 PLACES = (MIDDLE, BY_START, BY_END, 0.38, 0.62, 0.18, 0.82)
-"""Other places of a label, where its own is taken."""
+"""Other places of a label, if the best one is taken."""
 
 LABEL_WIDTH, LABEL_HEIGHT = 6.2, 13
 """Pixels of a character of a label and of its line, more or less."""
@@ -83,7 +83,7 @@ class Drawing:
         """The picture."""
         columns = len(self._columns)
         width = columns * NODE_WIDTH + max(columns - 1, 0) * COLUMN_GAP + 2 * MARGIN
-        backward = (self._across[one.end] <= self._across[one.start] for one in self._edges)
+        backward = (self._across[edge.end] <= self._across[edge.start] for edge in self._edges)
         width += LOOP_WIDTH if any(backward) else 0
         height = round(self._height + 2 * MARGIN)
         edges = "".join(map(self._edge, self._edges))
@@ -104,14 +104,18 @@ class Drawing:
                 column.sort(key=self._middle)
                 self._stack(column)
         heights = [self._stack(column) for column in self._columns]
-        most = max(heights, default=0.0)
+        highest = max(heights, default=0.0)
         for column, height in zip(self._columns, heights, strict=True):
             for number in column:
-                self._tops[number] += (most - height) / 2
-        return most
+                self._tops[number] += (highest - height) / 2
+        return highest
 
     def _middle(self, number: int) -> float:
-        places = [self._tops[one] for one in self._neighbours[number] if one in self._tops]
+        places = [
+            self._tops[neighbour]
+            for neighbour in self._neighbours[number]
+            if neighbour in self._tops
+        ]
         return sum(places) / len(places) if places else self._tops.get(number, 0.0)
 
     def _stack(self, column: list[int]) -> float:
@@ -133,8 +137,8 @@ class Drawing:
     def _node(self, number: int, node: Node) -> str:
         left, top = self._left(number), MARGIN + self._tops[number]
         texts = "".join(
-            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"{_look(at, line)}>'
-            f"{escape(shortened(line, NODE_CHARACTERS))}</text>"
+            f'<text x="{left + 10:.0f}" y="{top + 17 + LINE_HEIGHT * at:.1f}"'
+            f"{_text_attributes(at, line)}>{escape(shortened(line, NODE_CHARACTERS))}</text>"
             for at, line in enumerate(node.lines)
         )
         rounded = 12 if node.kind == "exchange" else 4
@@ -147,7 +151,7 @@ class Drawing:
         )
 
     def _label_place(self, edge: Line) -> float:
-        before, behind = (len(self._neighbours[one]) for one in (edge.start, edge.end))
+        before, behind = (len(self._neighbours[node]) for node in (edge.start, edge.end))
         return MIDDLE if before == behind else BY_START if before < behind else BY_END
 
     def _label(self, edge: Line, curve: Sequence[float], half: float) -> tuple[float, float]:
@@ -159,7 +163,7 @@ class Drawing:
             places.append(
                 (min(max(x, left), right) if curve[-2] - curve[0] == COLUMN_GAP else x, y)
             )
-        x, y = next((one for one in places if self._is_free(*one, half)), places[0])
+        x, y = next((place for place in places if self._is_free(*place, half)), places[0])
         self._labels.append((x, y, half))
         return x, y
 
@@ -195,7 +199,7 @@ class Drawing:
         )
 
 
-def _look(at: int, text: str) -> str:
+def _text_attributes(at: int, text: str) -> str:
     """Attributes of a line of a node; a long one is made to fit, however wide its letters are."""
     fitted = f' textLength="{NODE_WIDTH - 20}" lengthAdjust="spacingAndGlyphs"'
     return (' class="more"' if at else "") + (fitted if len(text) >= FITTED_CHARACTERS else "")

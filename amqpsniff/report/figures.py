@@ -29,7 +29,7 @@ MAX_LIVES = 60
 """Connections drawn as bars: what fits on a screen or two."""
 
 MAX_NAME = 18
-"""Characters of a name beside a bar; the address that follows is what tells them apart."""
+"""Characters of a name beside a bar; the address after it distinguishes equal names."""
 
 UTC_FROM_NS = 300_000_000_000
 """Length from which on times are those of the clock, not seconds since the beginning."""
@@ -55,7 +55,7 @@ class Figures:
     """Makes charts of a data.
 
     Attributes:
-        step_ns: How wide a point of the lines is, None when there is but one time or none.
+        step_ns: Width of a point of the lines; None without several times.
         utc: Whether times are those of the clock; otherwise seconds since the beginning.
     """
 
@@ -76,9 +76,10 @@ class Figures:
         self._captured = [
             len(spans) < 2
             or any(
-                begin < steps.at(one.stop) and end >= steps.at(one.start) for begin, end in spans
+                begin < steps.at(group.stop) and end >= steps.at(group.start)
+                for begin, end in spans
             )
-            for one in groups
+            for group in groups
         ]
 
     def rates(self) -> list[Spec | None]:
@@ -98,31 +99,31 @@ class Figures:
             for name, text in (("client", "from clients"), ("server", "from the broker"))
             if rates[name].total
         }
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         if messages:
-            made.append(self._courses(messages, _titled("Messages", messages), "per second"))
+            specs.append(self._courses(messages, _titled("Messages", messages), "per second"))
         if sent:
             title = _titled("Bytes of AMQP", sent)
-            made.append(self._courses(sent, title, "bytes per second"))
-        return made
+            specs.append(self._courses(sent, title, "bytes per second"))
+        return specs
 
     def levels(self) -> list[Spec | None]:
         """Outstanding messages, and open connections."""
         levels = self._data.levels
         depth = {name: levels[name].levels(self._points) for name in ("unacked", "unconfirmed")}
         depth = {name: values for name, values in depth.items() if any(values)}
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         if depth:
             title = " and ".join(depth).capitalize()
-            made.append(self._courses(depth, title, "messages", levels=True))
+            specs.append(self._courses(depth, title, "messages", levels=True))
         open_ = levels["connections"].levels(self._points)
         if any(open_):
-            made.append(self._courses({"open": open_}, "Open connections", "", levels=True))
-        return made
+            specs.append(self._courses({"open": open_}, "Open connections", "", levels=True))
+        return specs
 
     def latencies(self) -> list[Spec | None]:
         """Quantiles of latencies over time."""
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._data.delays[name]
             if not delays.number:
@@ -132,16 +133,16 @@ class Figures:
                 kind: [_milliseconds(row[place]) for row in rows]
                 for place, kind in enumerate(QUANTILES)
             }
-            made.append(
+            specs.append(
                 charts.courses(
                     series, f"{title}: time taken", self._times, "ms", clock=self._clock, log=True
                 )
             )
-        return made
+        return specs
 
     def spreads(self) -> list[Spec | None]:
         """Distributions of latencies."""
-        made: list[Spec | None] = []
+        specs: list[Spec | None] = []
         for name, title in DELAYS.items():
             delays = self._data.delays[name]
             if not delays.number:
@@ -156,8 +157,8 @@ class Figures:
                 for kind, value in zip(QUANTILES, found, strict=True)
                 if value is not None
             }
-            made.append(charts.spread(places, f"{title}: how long they took", "ms", marks))
-        return made
+            specs.append(charts.spread(places, f"{title}: how long they took", "ms", marks))
+        return specs
 
     def lives(self, rows: Collection[Row]) -> Spec | None:
         """Connections as bars, in the order in which they began.
@@ -166,11 +167,11 @@ class Figures:
         where it stayed open.
         """
         shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
-        data = [self._life(row) for row in shown if row["start_ns"] is not None]
+        data = [self._lifetime(row) for row in shown if row["start_ns"] is not None]
         data.sort(key=lambda life: life["begin"])
         return charts.lives(data, "", END_COLOURS, clock=self._clock, span=self._span)
 
-    def _life(self, row: Row) -> Row:
+    def _lifetime(self, row: Row) -> Row:
         sent = [row[f"{side}_bytes"] for side in SIDES]
         about = [] if None in sent else [octets(sum(sent))]
         if row["end_ns"] is not None:
@@ -217,34 +218,40 @@ def _titled(title: str, series: Collection[str]) -> str:
 
 
 def _events(data: ReportData) -> int:
-    """Messages and replies: what there is to be drawn over time."""
+    """The number of messages and replies to draw over time."""
     messages = sum(data.rates[name].total for name in ("published", "delivered"))
     return messages + data.delays["reply"].number
 
 
-def over_time(rows: list[Row], most: int) -> list[Row]:
-    """Half of `most` rows the first ones, half the first of equal parts of the time."""
-    shown, rest = rows[: most // 2], rows[most // 2 :]
+def over_time(rows: list[Row], limit: int) -> list[Row]:
+    """At most `limit` rows: half are the first ones, half the first of equal parts of the time."""
+    shown, rest = rows[: limit // 2], rows[limit // 2 :]
     times = [row["start_ns"] for row in rows if row["start_ns"] is not None]
     begin = min(times, default=0)
-    width = (max(times, default=0) - begin) // (most - len(shown)) + 1
+    width = (max(times, default=0) - begin) // (limit - len(shown)) + 1
     parts: dict[int, Row] = {}
     for row in rest:
         if row["start_ns"] is not None:
             parts.setdefault((row["start_ns"] - begin) // width, row)
     shown += parts.values()
     taken = {id(row) for row in shown}
-    return shown + [row for row in rest if id(row) not in taken][: most - len(shown)]
+    return shown + [row for row in rest if id(row) not in taken][: limit - len(shown)]
 
 
 def topology(result: Mapping[str, Any]) -> str:
-    """The picture of what routes messages, as SVG; empty when there is nothing."""
+    """The picture of the topology as SVG; empty without nodes."""
     graph = Graph(result)
     if not graph.nodes:
         return ""
-    most = max((edge.weight for edge in graph.edges), default=0)
+    heaviest = max((edge.weight for edge in graph.edges), default=0)
     edges = [
-        Line(edge.start, edge.end, edge.label, edge.weight / most if most else 0.0, edge.bound)
+        Line(
+            edge.start,
+            edge.end,
+            edge.label,
+            edge.weight / heaviest if heaviest else 0.0,
+            edge.bound,
+        )
         for edge in graph.edges
     ]
     nodes = [Node(kind, lines) for kind, lines in graph.nodes]

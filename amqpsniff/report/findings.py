@@ -67,13 +67,13 @@ class FindingList:
         self._shown = shown
         self._main = [case for case in diagnosis.cases if not case.is_note]
         self._notes = [case for case in diagnosis.cases if case.is_note]
-        every = (case for root in (*self._main, *self._notes) for case in root.walk())
-        self._numbers = {id(case): at for at, case in enumerate(islice(every, MAX_CASES), 1)}
+        all_cases = (case for root in (*self._main, *self._notes) for case in root.walk())
+        self._numbers = {id(case): at for at, case in enumerate(islice(all_cases, MAX_CASES), 1)}
         self._names: dict[str | None, str] = {}
 
     def lines(self) -> str:
         """A line for each finding, and the notes folded."""
-        main = [self._line(*one) for root in self._main for one in root.walk_deep()]
+        main = [self._line(*pair) for root in self._main for pair in root.walk_deep()]
         notes = [self._line(case, 0) for case in self._notes]
         if not main and not notes:
             return ""
@@ -88,21 +88,21 @@ class FindingList:
                     shown += _folded(plural(len(rest), "more finding"), _listed(rest))
                 parts.append(_folded(plural(len(others), "more finding"), shown, "narrow"))
         if notes:
-            told = f"{plural(len(notes), 'note')} on configuration and security"
-            parts.append(_folded(told, _listed(notes)))
+            heading = f"{plural(len(notes), 'note')} on configuration and security"
+            parts.append(_folded(heading, _listed(notes)))
         return "".join(parts)
 
     def details(self) -> str:
         """The places of each finding and what to do, and how many there was no room for."""
         parts = [self._case(case) for case in self._main]
         if self._notes:
-            told = "Notes on configuration and security"
-            parts.append(_folded(told, "".join(map(self._case, self._notes))))
+            heading = "Notes on configuration and security"
+            parts.append(_folded(heading, "".join(map(self._case, self._notes))))
         number = sum(1 for root in self._diagnosis.cases for _ in root.walk())
         if number > MAX_CASES:
-            more = number - MAX_CASES
+            omitted = number - MAX_CASES
             parts.append(
-                f'<p class="about">{plural(more, "more finding")} not shown; '
+                f'<p class="about">{plural(omitted, "more finding")} not shown; '
                 "<code>amqpsniff diagnose CAPTURE</code> shows all of them.</p>"
             )
         return "".join(parts)
@@ -111,19 +111,19 @@ class FindingList:
         row, severity = case.first, KINDS[case.code].severity
         number = self._numbers.get(id(case))
         detail = gist(row["detail"], 0)
-        what = f"{escape(KINDS[case.code].title)} <code>{escape(case.code)}</code>"
+        title = f"{escape(KINDS[case.code].title)} <code>{escape(case.code)}</code>"
         if number is not None:
-            what = f'<a href="#finding-{number}">{what}</a>'
+            title = f'<a href="#finding-{number}">{title}</a>'
         result = f'<span class="deep" style="--depth:{depth}">as a result: </span>' if depth else ""
-        told = (
+        columns = (
             ("", f'<span class="badge {severity}">{severity}</span>'),
             ("sure", SURE[row["confidence"]]),
             ("times number", f"{count(case.count)}<i> ×</i>"),
             ("packet number", f"<i>packet </i>{escape(self._packets(row, last=False)) or '–'}"),
             ("client", escape(shortened(self._clients.short(case.findings), MAX_NAME)) or "–"),
-            ("what", f"{result}{what}{f': {escape(detail)}' if detail else ''}"),
+            ("what", f"{result}{title}{f': {escape(detail)}' if detail else ''}"),
         )
-        cells = "".join(f'<span class="{name}">{text}</span>' for name, text in told)
+        cells = "".join(f'<span class="{name}">{text}</span>' for name, text in columns)
         return f'<li class="line" data-severity="{severity}">{cells}</li>'
 
     def _case(self, case: Case, depth: int = 0) -> str:
@@ -141,7 +141,7 @@ class FindingList:
             )
             if text
         )
-        inside = "".join(self._case(one, depth + 1) for one in case.consequences)
+        inside = "".join(self._case(consequence, depth + 1) for consequence in case.consequences)
         result = "as a result: " if depth else ""
         return (
             f'<details class="finding {severity}" id="finding-{number}"><summary>{result}'
@@ -163,9 +163,9 @@ class FindingList:
             Column("connection_id", "connection", form=self._ends, link=True),
             Column("channel", "channel", number=True),
         ]
-        more, places = "", len(case.findings)
+        note, places = "", len(case.findings)
         if places > MAX_PLACES:
-            more = (
+            note = (
                 f"{plural(places - MAX_PLACES, 'more place')}: amqpsniff diagnose CAPTURE "
                 f"--only {case.code} --places {places}"
             )
@@ -175,18 +175,18 @@ class FindingList:
             columns,
             "Places",
             label=f"Places of finding {number}, {case.code}",
-            more=more,
+            note=note,
             links=self._shown,
-            most=MAX_DETAIL,
+            limit=MAX_DETAIL,
         )
 
     def _ends(self, connection: Any) -> str:
         return self._names.get(connection, "")
 
     def _place(self, row: Row) -> Row:
-        where = harmless(row["capture"] or "")
+        place = harmless(row["capture"] or "")
         if row["connection_id"] is not None:
-            where = ends(row["client"], row["server"])
+            place = ends(row["client"], row["server"])
         ts_ns = row["ts_ns"]
         since = None if ts_ns is None else ts_ns - (self._diagnosis.start_ns or 0)
         return {
@@ -196,7 +196,7 @@ class FindingList:
             "seconds": since,
             "count": row["count"],
             "connection_id": row["connection_id"],
-            "ends": where,
+            "ends": place,
             "channel": row["channel"],
             "detail": harmless(row["detail"] or ""),
         }

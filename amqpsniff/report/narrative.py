@@ -33,14 +33,14 @@ MIN_TIMES = 100
 """Fewer times have no 99th percentile."""
 
 Tile = tuple[str, str, str]
-"""(number, what it is, severity or nothing)."""
+"""(number, label, severity or empty)."""
 
 
 def headline(data: ReportData) -> str:
     """The amount of traffic and its time, in one line."""
     summary, zone = data.summary, data.zone
     parts = [plural(summary["packets"], "packet")]
-    start, end = (one and of_day(one, days=True, zone=zone) for one in data.totals.span)
+    start, end = (time_ns and of_day(time_ns, days=True, zone=zone) for time_ns in data.totals.span)
     if start and end:
         if summary["span_ns"]:
             parts[0] += f" in {duration(summary['span_ns'])}"
@@ -65,14 +65,14 @@ def tiles(summary: Row, data: ReportData) -> list[Tile]:
     ]
 
 
-def _tile(number: int, noun: str, more: str = "") -> Tile:
-    shown, _, what = plural(number, noun).partition(" ")
-    return shown, what + more, ""
+def _tile(number: int, noun: str, suffix: str = "") -> Tile:
+    shown, _, label = plural(number, noun).partition(" ")
+    return shown, label + suffix, ""
 
 
 def _severity_tile(number: int, severity: str) -> Tile:
-    shown, _, what = of_severity(number, severity).partition(" ")
-    return shown, what, severity if number else ""
+    shown, _, label = of_severity(number, severity).partition(" ")
+    return shown, label, severity if number else ""
 
 
 def sentences(summary: Row, data: ReportData) -> list[str]:
@@ -108,24 +108,24 @@ def traffic(summary: Row, data: ReportData) -> Iterator[str]:
         return
     chosen = summary["chosen_count"]
     text = f"{part_of(number, chosen)} {'was' if chosen == 1 else 'were'} seen"
-    clients = [one for one in summary["clients"] if one["client_product"]]
+    clients = [client for client in summary["clients"] if client["client_product"]]
     if clients:
         names = [
-            f"{_short(one['client_product'])} {_short(one['client_version'] or '')}".strip()
-            + (f" ({count(one['connections'])})" if number > 1 else "")
-            for one in clients[:MAX_NAMED]
+            f"{_short(client['client_product'])} {_short(client['client_version'] or '')}".strip()
+            + (f" ({count(client['connections'])})" if number > 1 else "")
+            for client in clients[:MAX_NAMED]
         ]
-        more = len(clients) - len(names)
+        others = len(clients) - len(names)
         text += f", made with {', '.join(names)}" + (
-            f" and {plural(more, 'other')}" if more else ""
+            f" and {plural(others, 'other')}" if others else ""
         )
-    most = max((1, *data.levels["connections"].levels(MAX_POINTS)))
+    peak = max((1, *data.levels["connections"].levels(MAX_POINTS)))
     if number > 1:
-        text += f"; at most about {count(min(int(most), chosen))} at a time"
+        text += f"; at most about {count(min(int(peak), chosen))} at a time"
     midstream = summary["quality"]["midstream_connections"]
     if midstream:
-        who = f"{count(midstream)} of them" if midstream < number else "All of them"
-        text += f". {who if number > 1 else 'It'} began before the capture"
+        subject = f"{count(midstream)} of them" if midstream < number else "All of them"
+        text += f". {subject if number > 1 else 'It'} began before the capture"
     yield f"{text}."
 
 
@@ -146,7 +146,7 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
             text += f"; consumers acknowledged {count(totals['acked'])}"
         yield f"{text}."
     outcomes = {row["outcome"]: row["count"] for row in summary["outcomes"]}
-    told = (
+    words = (
         ("returned", "sent back for want of a queue"),
         ("rejected", "refused by the broker"),
         ("requeued", "put back into a queue"),
@@ -154,7 +154,7 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
     )
     bad = [
         f"{count(outcomes[name])} {'was' if outcomes[name] == 1 else 'were'} {text}"
-        for name, text in told
+        for name, text in words
         if outcomes.get(name)
     ]
     if bad:
@@ -164,14 +164,14 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
 def waiting(data: ReportData) -> Iterator[str]:
     nouns = (("confirm", "confirm", "Confirms"), ("ack", "acknowledgement", "Acknowledgements"),
              ("reply", "reply to a request", "Replies to requests"))  # fmt: skip
-    for name, one, noun in nouns:
+    for name, singular, noun in nouns:
         delays = data.delays[name]
         if not delays.number:
             continue
-        half, most = delays.overall((0.5, 0.99))
-        assert half is not None and most is not None  # noqa: PT018 (there are some)
+        half, p99 = delays.overall((0.5, 0.99))
+        assert half is not None and p99 is not None  # noqa: PT018 (there are some)
         if delays.number == 1:
-            yield f"The only {one} took {duration(delays.largest)}."
+            yield f"The only {singular} took {duration(delays.largest)}."
         elif delays.number < MIN_TIMES:
             yield (
                 f"{noun} took {duration(half)} at the median of {delays.number}, "
@@ -180,22 +180,22 @@ def waiting(data: ReportData) -> Iterator[str]:
         else:
             yield (
                 f"{noun} took {duration(half)} at the median; 99 of 100 came within "
-                f"{duration(most)}, the slowest took {duration(delays.largest)}."
+                f"{duration(p99)}, the slowest took {duration(delays.largest)}."
             )
     depths = (("unacked", "delivery", "deliveries", "an acknowledgement"),
               ("unconfirmed", "publish", "publishes", "a confirm"))  # fmt: skip
-    for name, one, several, awaited in depths:
+    for name, singular, several, awaited in depths:
         level = data.levels[name]
         least = data.uncounted[name] > 0
         deepest = max(level.levels(MAX_POINTS), default=0)
         if deepest > 0:
-            number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {one}"
+            number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {singular}"
             rest = rest_words(level.total, data.abandoned[name], least=least)
-            told = "At the highest, at least" if least else "At most"
-            yield f"{told} {number} waited for {awaited} at a time{rest}."
+            beginning = "At the highest, at least" if least else "At most"
+            yield f"{beginning} {number} waited for {awaited} at a time{rest}."
     parts = [
-        f"{plural(channels, 'channel')} that {'was' if channels == 1 else 'were'} {way}"
-        for level, way in (("unacked", "delivered to"), ("unconfirmed", "published on"))
+        f"{plural(channels, 'channel')} that {'was' if channels == 1 else 'were'} {verb}"
+        for level, verb in (("unacked", "delivered to"), ("unconfirmed", "published on"))
         if (channels := data.uncounted[level])
     ]
     if parts:
@@ -205,13 +205,14 @@ def waiting(data: ReportData) -> Iterator[str]:
         )
 
 
-def rest_words(left: int, abandoned: int, *, least: bool) -> str:
-    """What became of what waited: still does, or its channel or connection ended first."""
+def rest_words(waiting: int, abandoned: int, *, least: bool) -> str:
+    """The rest of a sentence about waiting messages: how many still wait, and how many had their
+    channel or connection end first."""
     at_least = "at least " if least else ""
-    parts = [f"; {at_least}{count(left)} still did at the end"] if left > 0 else []
+    parts = [f"; {at_least}{count(waiting)} still did at the end"] if waiting > 0 else []
     if abandoned:
-        whose = "its channel" if abandoned == 1 else "their channels"
-        parts.append(f"; {at_least}{count(abandoned)} got none before {whose} ended")
+        owner = "its channel" if abandoned == 1 else "their channels"
+        parts.append(f"; {at_least}{count(abandoned)} got none before {owner} ended")
     return "".join(parts) or ("" if least else "; none did at the end")
 
 
@@ -240,8 +241,8 @@ def _ends(summary: Row, data: ReportData) -> Iterator[str]:
     ends = data.connections.ends
     bad = [(name, ends[name]) for name in ends if name in BAD_ENDS]
     if bad:
-        told = [f"{count(number)} {_ended(name)}" for name, number in bad]
-        yield f"Not all connections ended well: {_joined(told)}."
+        clauses = [f"{count(number)} {_ended(name)}" for name, number in bad]
+        yield f"Not all connections ended well: {_joined(clauses)}."
     elif summary["connection_count"] and ends:
         yield "No connection was closed with an error, reset, or cut without a close."
 

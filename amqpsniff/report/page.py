@@ -47,7 +47,7 @@ _DEAD = (
     ".charts, .choose, .lifelines, .filter, .find { display: none; } "
     "th button::after { content: none; }"
 )
-"""What does nothing without the script is not shown then."""
+"""Style that hides parts of the page that need the script."""
 
 _SCRIPTLESS = (
     '<noscript><p class="about">Charts, conversations, sorting and filters need JavaScript, which '
@@ -56,7 +56,7 @@ _SCRIPTLESS = (
 
 
 class Page:
-    """A page that is put together section by section.
+    """A page, to which sections are added one by one.
 
     Args:
         title: Of the page.
@@ -80,10 +80,10 @@ class Page:
 
         Those that are None have nothing to draw: where all are, a sentence stands for them.
         """
-        given = list(specs)
-        places = [self.chart(spec) for spec in given if spec is not None]
+        all_specs = list(specs)
+        places = [self.chart(spec) for spec in all_specs if spec is not None]
         if not places:
-            return f'<p class="none">{NOTHING}</p>' if given else ""
+            return f'<p class="none">{NOTHING}</p>' if all_specs else ""
         number = min(across, len(places))
         return f'<div class="charts across{number}">{"".join(places)}</div>'
 
@@ -93,9 +93,9 @@ class Page:
 
     def section(self, key: str, heading: str, *parts: str, about: str = "") -> None:
         """A section of the page; `parts` are HTML, the other arguments text."""
-        told = f'<p class="about">{escape(about)}</p>' if about else ""
-        inside = f"<h2>{escape(heading)}</h2>{told}{''.join(parts)}"
-        self._sections.append((key, heading, inside))
+        note = f'<p class="about">{escape(about)}</p>' if about else ""
+        content = f"<h2>{escape(heading)}</h2>{note}{''.join(parts)}"
+        self._sections.append((key, heading, content))
 
     def html(self) -> str:
         """The page; raises UsageError when the package with the charts' library is missing."""
@@ -138,15 +138,15 @@ class Page:
 def begin_bundle() -> subprocess.Popen[bytes] | Path:
     """Have the charts' library put together by a process of its own; `bundle` waits for it.
 
-    It takes two seconds and 100 MB of memory, which are spent beside the reading of captures. The
-    result is kept in the user's cache folder: where it is there, the file is given. Raises
+    It takes two seconds and 100 MB of memory, which are spent while captures are read. The
+    result is kept in the user's cache folder: if that file exists, its path is returned. Raises
     UsageError when the package that does it is missing.
     """
     if find_spec("vl_convert") is None:
         raise UsageError(f"charts need the package vl-convert-python: {how_to_add('report')}")
-    kept = _kept_bundle()
-    if kept is not None and kept.exists():
-        return kept
+    cached = _cached_bundle()
+    if cached is not None and cached.exists():
+        return cached
     return subprocess.Popen(
         [sys.executable, "-c", _BUNDLER],
         stdin=subprocess.DEVNULL,
@@ -162,19 +162,19 @@ def bundle() -> str:
     process = begin_bundle()
     if isinstance(process, Path):
         return process.read_text(encoding="utf-8")
-    made, complaint = process.communicate()
-    if process.returncode or not made:  # of one that was ended there may be a part
-        why = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+    encoded, complaint = process.communicate()
+    if process.returncode or not encoded:  # of one that was ended there may be a part
+        reason = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         raise UsageError(
-            f"the charts' library does not run: {why or f'it ended with {process.returncode}'}"
+            f"the charts' library does not run: {reason or f'it ended with {process.returncode}'}"
         )
-    script = made.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    script = encoded.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
     with suppress(OSError):  # a page can be made without the cache
         _keep_bundle(script)
     return script
 
 
-def _kept_bundle() -> Path | None:
+def _cached_bundle() -> Path | None:
     """The file that keeps the bundle of the installed version; None for a user without a home."""
     from platformdirs import user_cache_path
 
@@ -182,22 +182,22 @@ def _kept_bundle() -> Path | None:
     assert package is not None
     assert package.origin is not None
     # `importlib.metadata` says the version too, and takes 10 ms to import
-    for about in Path(package.origin).parents[1].glob("vl_convert_python-*.dist-info"):
+    for dist_info in Path(package.origin).parents[1].glob("vl_convert_python-*.dist-info"):
         if folder.is_absolute():  # a relative one may hold anything: it is the current folder's
-            return folder / f"charts-{about.stem.rpartition('-')[2]}.js"
+            return folder / f"charts-{dist_info.stem.rpartition('-')[2]}.js"
     return None
 
 
 def _keep_bundle(script: str) -> None:
     """Write the bundle to its file; another process sees it whole or not at all."""
-    path = _kept_bundle()
+    path = _cached_bundle()
     if path is None:
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder, path.name)
-        made.write_text(script, encoding="utf-8")
-        made.replace(path)
+        file = Path(folder, path.name)
+        file.write_text(script, encoding="utf-8")
+        file.replace(path)
 
 
 def in_script(value: Any) -> str:
@@ -212,9 +212,9 @@ def in_script(value: Any) -> str:
 def _finite(value: Any) -> Any:
     """The value with null in place of numbers that JSON cannot hold."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

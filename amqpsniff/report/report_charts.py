@@ -15,7 +15,7 @@ Specs = list[dict[str, Any] | None]
 
 MAX_EDGES = 60
 COLUMN_OF = {("client", "from"): 0, ("exchange", ""): 1, ("queue", ""): 2, ("client", "to"): 3}
-"""Where the nodes of a graph stand, from left to right."""
+"""Columns of the nodes of a graph, from left to right."""
 
 
 BARS = {
@@ -49,15 +49,15 @@ BARS = {
 
 def charts(name: str, rows: Rows) -> Specs:
     """The charts of the report with this name."""
-    made = [_bars(rows, *one) for one in BARS.get(name, ())]
-    return made + (MORE[name](rows) if name in MORE else [])
+    specs = [_bars(rows, *arguments) for arguments in BARS.get(name, ())]
+    return specs + (MORE[name](rows) if name in MORE else [])
 
 
 def _bars(rows: Rows, title: str, name: str, columns: str, unit: str) -> dict[str, Any] | None:
     values = columns.split()
     if name != "client" and len({row.get("vhost") for row in rows}) > 1:
         rows = [
-            row | {name: "{} ({})".format(*(row[one] or UNKNOWN for one in (name, "vhost")))}
+            row | {name: "{} ({})".format(*(row[column] or UNKNOWN for column in (name, "vhost")))}
             for row in rows
         ]
     return bars(summed(rows, name, values), title, name, values, unit)
@@ -65,18 +65,18 @@ def _bars(rows: Rows, title: str, name: str, columns: str, unit: str) -> dict[st
 
 def latency(rows: Rows) -> Specs:
     """The 99th percentile over time by client, for confirms and for settlements."""
-    made = []
-    for kind, what in (("confirm", "Publish to confirm"), ("settle", "Delivery to settlement")):
+    specs = []
+    for kind, label in (("confirm", "Publish to confirm"), ("settle", "Delivery to settlement")):
         worst: dict[tuple[Any, Any], dict[str, Any]] = {}
         for row in rows:
             key = row["client"], row["time"]
             if row["kind"] == kind and _slowest(row) >= _slowest(worst.get(key, row)):
                 worst[key] = row
         if worst:
-            title = f"{what}: p99 by client"
+            title = f"{label}: p99 by client"
             ordered = [worst[key] for key in sorted(worst, key=_known_first)]
-            made.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
-    return made
+            specs.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
+    return specs
 
 
 def _known_first(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
@@ -193,13 +193,13 @@ def quality(rows: Rows) -> Specs:
 
 def findings(rows: Rows) -> Specs:
     """Findings by code, for each severity."""
-    made = []
+    specs = []
     for severity in ("error", "warning", "info"):
-        mine = [row for row in rows if row["severity"] == severity]
-        if mine:
+        chosen = [row for row in rows if row["severity"] == severity]
+        if chosen:
             title = f"{severity.capitalize()}s" if severity != "info" else "Info"
-            made.append(_bars(mine, title, "code", "findings", "findings"))
-    return made
+            specs.append(_bars(chosen, title, "code", "findings", "findings"))
+    return specs
 
 
 MORE: dict[str, Callable[[Rows], Specs]] = {

@@ -69,7 +69,7 @@ NOTE = "note"
 """Stands for a side in events that neither side sent."""
 
 LEFT_OUT = "left out"
-"""The frame type of an entry that stands for so many others that cannot be shown."""
+"""The frame type of an entry that stands for a number of others that cannot be shown."""
 
 _FOLDED = frozenset(map(FRAME_TYPE_NAMES.index, FOLDED))
 _OVERHEADS = list(map(overhead_bytes, FRAME_TYPE_NAMES))
@@ -83,18 +83,18 @@ def choose(data: ReportData, order: Iterable[Finding]) -> list[Row]:
 
     `order` are findings, the important first.
     """
-    named = [row for rows in data.named.values() for row in rows]
+    named_rows = [row for rows in data.named.values() for row in rows]
     if data.named:
-        return list({row["connection_id"]: row for row in named}.values())[:MAX_CONVERSATIONS]
-    kept = {row["connection_id"]: row for row in data.connections.rows}
+        return list({row["connection_id"]: row for row in named_rows}.values())[:MAX_CONVERSATIONS]
+    rows_by_id = {row["connection_id"]: row for row in data.connections.rows}
     chosen: dict[str, Row] = {}
     codes: set[str] = set()
-    for one in order:
-        name = one.connection_id
-        if one.code not in codes and name in kept and len(chosen) < MAX_CONVERSATIONS:
-            codes.add(one.code)
-            chosen.setdefault(name, kept[name])
-    for name, row in kept.items():
+    for finding in order:
+        name = finding.connection_id
+        if finding.code not in codes and name in rows_by_id and len(chosen) < MAX_CONVERSATIONS:
+            codes.add(finding.code)
+            chosen.setdefault(name, rows_by_id[name])
+    for name, row in rows_by_id.items():
         if len(chosen) >= MAX_CONVERSATIONS:
             break
         chosen.setdefault(name, row)
@@ -115,14 +115,16 @@ class Sequences:
     """
 
     def __init__(self, data: ReportData, chosen: list[Row], body_limit: int = 0) -> None:
-        wanted = (*LINE_COLUMNS, *READ_BY) if body_limit else LINE_COLUMNS
+        message_columns = (*LINE_COLUMNS, *READ_BY) if body_limit else LINE_COLUMNS
         self.columns: dict[str, Collection[str]] = {
-            "frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *wanted),
+            "frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *message_columns),
         }  # fmt: skip
         several = len(data.summary["captures"]) > 1
         self.share = share_of(chosen)
         self._sequences = {
-            row["connection_id"]: _Sequence(row, data.start_ns, several, wanted, body_limit)
+            row["connection_id"]: _Sequence(
+                row, data.start_ns, several, message_columns, body_limit
+            )
             for row in chosen
         }
         for finding in data.diagnosis.found:
@@ -131,38 +133,40 @@ class Sequences:
                 sequence.expect(finding)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *names: Any) -> None:
-        """Take what a pipeline gives."""
-        followed = [self._sequences.get(one[0]) for one in connections]
+        """Take the rows of a pipeline."""
+        followed = [self._sequences.get(connection[0]) for connection in connections]
         for table, rows in (("frames", frames), ("messages", messages)):
-            dealt: dict[_Sequence, list[int]] = {one: [] for one in followed if one is not None}
+            rows_of_sequences: dict[_Sequence, list[int]] = {
+                sequence: [] for sequence in followed if sequence is not None
+            }
             for row, code in enumerate(numbers_of(rows, "connection_id")):
                 sequence = followed[code]
                 if sequence is not None:
-                    dealt[sequence].append(row)
-            made = partial(
+                    rows_of_sequences[sequence].append(row)
+            make_plain = partial(
                 plain_rows, rows, names=self.columns[table], connections=connections,
                 captures=names[0], method_names=names[1],
             )  # fmt: skip
-            for sequence, mine in dealt.items():
-                if mine:
-                    sequence.take(table, rows, mine, made)
+            for sequence, own_rows in rows_of_sequences.items():
+                if own_rows:
+                    sequence.take(table, rows, own_rows, make_plain)
 
-    def told(self) -> list[dict[str, Any]]:
+    def conversations(self) -> list[dict[str, Any]]:
         """The conversations as the page's script expects them."""
-        return [sequence.told() for sequence in self._sequences.values()]
+        return [sequence.conversation() for sequence in self._sequences.values()]
 
 
 class _Sequence:
     """Makes events of the entries of one conversation, and keeps some of them."""
 
     def __init__(
-        self, row: Row, start_ns: int | None, several: bool, wanted: Sequence[str], body_limit: int
+        self, row: Row, start_ns: int | None, several: bool, columns: Sequence[str], body_limit: int
     ) -> None:
         self._body_limit = body_limit
         self.row = row
         self._start = start_ns
         self._several = several
-        self._timeline = Timeline(CONTENT_METHODS, tuple(wanted))
+        self._timeline = Timeline(CONTENT_METHODS, tuple(columns))
         self._gaps = Gaps()
         self._findings: deque[Row] = deque()
         self._events: list[Event] = []
@@ -178,22 +182,26 @@ class _Sequence:
             insort(self._findings, finding_row(finding), key=_place)
 
     def take(
-        self, table: str, rows: Any, mine: list[int], made: Callable[[list[int]], PlainRows]
+        self,
+        table: str,
+        rows: Any,
+        own_rows: list[int],
+        make_plain: Callable[[list[int]], PlainRows],
     ) -> None:
-        """Take rows of the conversation, those with the numbers `mine`; `made` makes some plain."""
+        """Take the rows with the numbers `own_rows`; `make_plain` gives rows as Python values."""
         if table == "messages":
             numbers, packets = numbers_of(rows, "packet_number"), self._timeline.packets
-            wanted = [row for row in mine if numbers[row] in packets]
-            self._tell(self._timeline.messages(made(wanted)))
+            needed = [row for row in own_rows if numbers[row] in packets]
+            self._add_entries(self._timeline.messages(make_plain(needed)))
         else:
-            self._take_frames(made, self._told_of(rows, mine))
-        self._tell(self._timeline.ready())
+            self._take_frames(make_plain, self._shown_entries(rows, own_rows))
+        self._add_entries(self._timeline.ready())
 
     def _take_frames(
-        self, made: Callable[[list[int]], PlainRows], chosen: list[tuple[int, str, int]]
+        self, make_plain: Callable[[list[int]], PlainRows], chosen: list[tuple[int, str, int]]
     ) -> None:
         """Put entries into the timeline: frames, and what stands for bytes and events."""
-        batch, begin = made([row for row, *_ in chosen]), 0
+        batch, begin = make_plain([row for row, *_ in chosen]), 0
         for at, (_, kind, size) in enumerate(chosen):
             if kind:
                 self._timeline.frames(batch.slice(begin, at - begin))
@@ -201,7 +209,7 @@ class _Sequence:
                 begin = at + 1
         self._timeline.frames(batch.slice(begin))
 
-    def _told_of(self, rows: Any, mine: list[int]) -> list[tuple[int, str, int]]:
+    def _shown_entries(self, rows: Any, own_rows: list[int]) -> list[tuple[int, str, int]]:
         """The entries of frames that may be shown, as (row, kind, size), and how many others stand
         before a row; the kind of a frame is empty.
 
@@ -209,9 +217,9 @@ class _Sequence:
         any batch. Entries of one packet are kept from the first on: messages find theirs by it.
         """
         names = ("frame_type", "sender", "stream_offset", "size", "packet_number", "ts_ns")
-        kinds, senders, offsets, sizes, packets, times = (numbers_of(rows, one) for one in names)
+        kinds, senders, offsets, sizes, packets, times = (numbers_of(rows, name) for name in names)
         entries: list[tuple[int, str, int]] = []
-        for row in mine:
+        for row in own_rows:
             kind, sender = kinds[row], senders[row]
             if sender >= 0 and (
                 missing := self._gaps.before(sender, offsets[row], sizes[row] + _OVERHEADS[kind])
@@ -226,21 +234,21 @@ class _Sequence:
                 bars.popleft()
                 ranges.append((at - LAST_EVENTS, at + AFTER))
         ranges.append((len(entries) - LAST_EVENTS, len(entries)))
-        kept: list[tuple[int, str, int]] = []
+        shown: list[tuple[int, str, int]] = []
         end = 0
-        for wanted, stop in ranges:
-            begin = max(wanted, end)
+        for start, stop in ranges:
+            begin = max(start, end)
             while begin > end and packets[entries[begin - 1][0]] == packets[entries[begin][0]]:
                 begin -= 1
             if begin > end:
-                kept.append((entries[begin][0], LEFT_OUT, begin - end))
-            kept += entries[begin:stop]
+                shown.append((entries[begin][0], LEFT_OUT, begin - end))
+            shown += entries[begin:stop]
             end = max(end, min(stop, len(entries)))
-        return kept
+        return shown
 
-    def told(self) -> dict[str, Any]:
-        """The whole of it."""
-        self._tell(self._timeline.ready(last=True))
+    def conversation(self) -> dict[str, Any]:
+        """The conversation for the script of the page."""
+        self._add_entries(self._timeline.ready(last=True))
         while self._findings:
             self._keep(self._finding(self._findings.popleft()), True)
         self._bring_last(len(self._last))
@@ -254,7 +262,7 @@ class _Sequence:
             "events": self._events,
         }
 
-    def _tell(self, entries: Iterator[Entry]) -> None:
+    def _add_entries(self, entries: Iterator[Entry]) -> None:
         for entry in entries:
             if entry.frame_type == LEFT_OUT:
                 self._number += entry.size
@@ -266,7 +274,7 @@ class _Sequence:
                 self._keep(self._finding(self._findings.popleft()), True)
             self._keep(entry, False)
 
-    def _keep(self, event: Entry | Event, wanted: bool) -> None:
+    def _keep(self, event: Entry | Event, is_finding: bool) -> None:
         """Put an event where it stays: at the beginning, around a finding, or among the last.
 
         Most of the last ones are never shown, so entries are written as events when they are.
@@ -274,26 +282,26 @@ class _Sequence:
         if len(self._events) < FIRST_EVENTS:
             self._events.append(self._shown(event))
             return
-        if wanted and self._around < MAX_AROUND:
+        if is_finding and self._around < MAX_AROUND:
             self._bring_last(BEFORE)
             self._after = AFTER
-        if (wanted or self._after > 0) and self._around < MAX_AROUND and not self._last:
-            self._after -= not wanted
+        if (is_finding or self._after > 0) and self._around < MAX_AROUND and not self._last:
+            self._after -= not is_finding
             self._around += 1
             self._events.append(self._shown(event))
             return
         self._left_out += len(self._last) == LAST_EVENTS
         self._last.append(event)
 
-    def _bring_last(self, most: int) -> None:
+    def _bring_last(self, limit: int) -> None:
         """Put the latest events behind those that are kept, and say how many are missing."""
-        kept = list(self._last)[-most:] if most else []
-        missing = self._left_out + len(self._last) - len(kept)
+        events = list(self._last)[-limit:] if limit else []
+        missing = self._left_out + len(self._last) - len(events)
         if missing:
             text = f"{plural(missing, 'event')} not shown"
             self._events.append(["", "", NOTE, "", "", text, "", ""])
-        self._events += map(self._shown, kept)
-        self._around += len(kept)
+        self._events += map(self._shown, events)
+        self._around += len(events)
         self._last.clear()
         self._left_out = 0
 
@@ -305,11 +313,11 @@ class _Sequence:
         if row["count"] > 1:
             text += f" ({plural(row['count'], 'time')})"
         text = shortened(harmless(text), MAX_CHARACTERS)
-        when = [self._when(row["ts_ns"]), self._packet(row)]
+        when = [self._time_text(row["ts_ns"]), self._packet(row)]
         return [*when, NOTE, _channel(row["channel"]), "", text, "", row["severity"]]
 
     def _event(self, entry: Entry) -> Event:
-        when = [self._when(entry.ts_ns), str(entry.packet_number)]
+        when = [self._time_text(entry.ts_ns), str(entry.packet_number)]
         if entry.frame_type == GAP:
             text = f"{octets(entry.size)} of the {entry.sender} are missing or not decoded"
             return [*when, NOTE, "", "", text, "", "warning"]
@@ -324,10 +332,10 @@ class _Sequence:
         ending = list(last)
         level = _level(entry.method, arguments, ending)
         side = entry.sender if entry.sender in SIDES else NOTE
-        told = [shortened(_text(parts), MAX_CHARACTERS) for parts in (detail, ending)]
+        texts = [shortened(_text(parts), MAX_CHARACTERS) for parts in (detail, ending)]
         if entry.message is not None and self._body_limit:
-            told[0] = f"{told[0]} {self._body(entry.message)}".rstrip()
-        return [*when, side, _channel(entry.channel), entry.method, *told, level]
+            texts[0] = f"{texts[0]} {self._body(entry.message)}".rstrip()
+        return [*when, side, _channel(entry.channel), entry.method, *texts, level]
 
     def _body(self, message: Row) -> str:
         """The beginning of a body, as all commands show it; bytes that are no text in hex."""
@@ -338,17 +346,17 @@ class _Sequence:
         form = f"{found.form}: " if found.form else ""
         return form + shortened(harmless(text), self._body_limit)
 
-    def _when(self, ts_ns: int | None) -> str:
+    def _time_text(self, ts_ns: int | None) -> str:
         return "" if ts_ns is None else seconds(ts_ns - (self._start or 0))
 
     def _packet(self, row: Row) -> str:
         return "" if row["packet_number"] is None else str(row["packet_number"])
 
 
-def name_of(row: Row, most: int) -> str:
-    """A connection by its name or product, cut to `most` characters, and its address."""
-    said = given_name(row["connection_name"], row["client_product"]) or ""
-    name = shortened(harmless(said), most)
+def name_of(row: Row, limit: int) -> str:
+    """A connection by its name or product, cut to `limit` characters, and its address."""
+    given = given_name(row["connection_name"], row["client_product"]) or ""
+    name = shortened(harmless(given), limit)
     return f"{name} {row['client'] or row['connection_id'][:8]}".strip()
 
 

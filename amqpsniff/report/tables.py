@@ -1,4 +1,4 @@
-"""Tables of HTML that the page's script sorts and filters; without it they are there as well."""
+"""Tables of HTML that the page's script sorts and filters; without it they are plain tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Column:
 
     Attributes:
         name: The key of its value in a row.
-        title: What stands above it.
+        title: Its heading.
         form: Makes text of a value; an empty one is shown as a dash.
         number: Whether it is sorted by number, and stands at the right.
         wide: Whether it is text to be read in full, over several lines.
@@ -57,30 +57,32 @@ def table(
     caption: str,
     *,
     label: str = "",
-    more: str = "",
+    note: str = "",
     links: frozenset[str] = frozenset(),
-    most: int = MAX_CHARACTERS,
+    limit: int = MAX_CHARACTERS,
 ) -> str:
-    """A table with a caption; `more` says which rows are not there.
+    """A table with a caption; `note` says which rows are not there.
 
     A column without any value is left out. `label` is what it is called where a caption stands
     above several tables of a page.
 
     Values of a column with links that are among `links` lead to that conversation. Cells have at
-    most `most` characters.
+    most `limit` characters.
     """
     if not rows:
         return f'<p class="none">{escape(caption)}: none.</p>'
     columns = [
-        one
-        for one in columns
-        if any((value := row.get(one.name)) is not None and one.form(value) for row in rows)
+        column
+        for column in columns
+        if any((value := row.get(column.name)) is not None and column.form(value) for row in rows)
     ] or columns[:1]
-    cells = [_cells(one, [row.get(one.name) for row in rows], links, most) for one in columns]
+    cells = [
+        _cells(column, [row.get(column.name) for row in rows], links, limit) for column in columns
+    ]
     head = "".join(
-        f'<th scope="col" aria-sort="none"{_kind(one)}><button type="button">{escape(one.title)}'
-        "</button></th>"
-        for one in columns
+        f'<th scope="col" aria-sort="none"{_kind(column)}><button type="button">'
+        f"{escape(column.title)}</button></th>"
+        for column in columns
     )
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     field = ""
@@ -90,11 +92,11 @@ def table(
             f'<input type="search" class="filter" placeholder="Filter" aria-label="Filter {name}">'
             '<output class="matches" aria-live="polite"></output>'
         )
-    told = f'<p class="about">{escape(more)}</p>' if more else ""
+    note_html = f'<p class="about">{escape(note)}</p>' if note else ""
     return (
         f'<div class="sortable"><div class="tools"><h3>{escape(caption)}</h3>{field}</div>'
         f'<div class="table" role="region" tabindex="0" aria-label="{name}"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{told}</div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note_html}</div>"
     )
 
 
@@ -108,14 +110,14 @@ def _kind(column: Column) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-def _cells(column: Column, values: list[Any], links: frozenset[str], most: int) -> Iterator[str]:
+def _cells(column: Column, values: list[Any], links: frozenset[str], limit: int) -> Iterator[str]:
     """The cells of a column; of most columns many are alike."""
     kind, escaped = _kind(column), {"": "–"}
     for value in values:
         shown = column.form(value)
         text = escaped.get(shown)
         if text is None:
-            text = escaped[shown] = escape(shortened(shown, most))
+            text = escaped[shown] = escape(shortened(shown, limit))
         if column.link and value in links:
             text = f'<a href="#conversation" data-conversation="{escape(str(value))}">{text}</a>'
         sorted_by = ""

@@ -53,7 +53,7 @@ class Keyboard:
     def __init__(self) -> None:
         self.descriptor: int | None = None
         self._opened = False
-        self._before: Any = None
+        self._terminal_settings: Any = None
 
     def __enter__(self) -> Keyboard:
         if sys.stdin is not None and sys.stdin.isatty():
@@ -76,14 +76,14 @@ class Keyboard:
         """Have keys one by one, and not shown."""
         if self.descriptor is None:
             return
-        self._before = termios.tcgetattr(self.descriptor)
+        self._terminal_settings = termios.tcgetattr(self.descriptor)
         tty.setcbreak(self.descriptor, termios.TCSANOW)
 
     def end(self) -> None:
         """Leave the terminal as it was."""
-        if self._before is not None and self.descriptor is not None:
-            termios.tcsetattr(self.descriptor, termios.TCSANOW, self._before)
-            self._before = None
+        if self._terminal_settings is not None and self.descriptor is not None:
+            termios.tcsetattr(self.descriptor, termios.TCSANOW, self._terminal_settings)
+            self._terminal_settings = None
 
     def pressed(self) -> list[str]:
         """The keys that were pressed since the last call: characters, and names of the others."""
@@ -94,13 +94,13 @@ class Keyboard:
         octets = b""
         while readable(self.descriptor):
             try:
-                more = os.read(self.descriptor, 1024)
+                piece = os.read(self.descriptor, 1024)
             except OSError:  # the terminal is gone
-                more = b""
-            if not more:
+                piece = b""
+            if not piece:
                 self.descriptor = None
                 break
-            octets += more
+            octets += piece
         text = octets.decode(errors="ignore")
         return parse(text)
 
@@ -123,7 +123,7 @@ def parse(text: str) -> list[str]:
 
 
 _LEAVE = f"{Control.alt_screen(False)}{Control.show_cursor(True)}"
-"""What gives a terminal back its screen and its cursor."""
+"""The sequence that restores the screen and the cursor of a terminal."""
 
 DRAW_SECONDS = 0.5
 """How often it is drawn when no key is pressed: numbers that change faster cannot be read."""
@@ -154,7 +154,7 @@ class Dashboard:
         self._picture: Picture | None = None
         self._screen: Screen | None = None
         self._drawn = 0.0
-        self._due = False
+        self._redraw_due = False
         self._stopping = False
         self._held = ExitStack()
 
@@ -188,16 +188,16 @@ class Dashboard:
         keys = self.keyboard.pressed()
         for key in keys:
             self.state.press(key, self._screen.rows if self._screen is not None else [])
-            self._due = True
+            self._redraw_due = True
         if self.state.redraw:
             self.state.redraw = False
             self._console.clear()
-        if self._due or time.monotonic() - self._drawn >= DRAW_SECONDS:
+        if self._redraw_due or time.monotonic() - self._drawn >= DRAW_SECONDS:
             self.draw()
 
     def draw(self) -> None:
         """Draw the screen."""
-        self._due = False
+        self._redraw_due = False
         self._drawn = time.monotonic()
         if self._picture is None or not self.state.paused:
             self._picture = self.pictures.take(self.state.connection)
@@ -221,7 +221,7 @@ class Dashboard:
             live.stop()
 
     def _on_resize(self, *_: object) -> None:
-        self._due = True
+        self._redraw_due = True
 
     def _on_stop(self, *_: object) -> None:
         self._stopping = True  # not now: something may be half drawn

@@ -64,23 +64,23 @@ def line(width: int, *parts: Part) -> Text:
 
 
 def sides(row: Row, width: int) -> list[Text]:
-    """Two lines, of what clients publish and of what they are delivered; each figure has its place.
+    """Two lines, for publishes and deliveries of clients; each figure has a fixed place.
 
     `row` is a connection, or the sum of all.
     """
     shown = []
-    for what, messages, way, amount, short, latency, waiting in _SIDES:
+    for label, messages, way, amount, short, latency, waiting in _SIDES:
         text = Text()
-        text.append(f"{what:<7} ", "heading")
+        text.append(f"{label:<7} ", "heading")
         text.append(f"{_zero(often(row[messages])):>7}/s  ")
         text.append(f"{way:<3} ", "key")
         text.append(f"{_zero(flow(row[amount]), ' B/s'):>9}  ")
         text.append(f"{short} ", "key")
-        text.append(f"{_known(row, f'{latency}_p50_ms', wait):>8}  ")
+        text.append(f"{_figure(row, f'{latency}_p50_ms', wait):>8}  ")
         text.append("p99 ", "key")
-        text.append(f"{_known(row, f'{latency}_p99_ms', wait):>8}  ")
+        text.append(f"{_figure(row, f'{latency}_p99_ms', wait):>8}  ")
         text.append(f"{waiting:<11} ", "key")
-        text.append(f"{_known(row, waiting, count):>6}")
+        text.append(f"{_figure(row, waiting, count):>6}")
         text.truncate(width, overflow="ellipsis")
         shown.append(text)
     return shown
@@ -103,8 +103,8 @@ def _zero(written: str, unit: str = "") -> str:
     return f"0{unit}" if written == NONE else written
 
 
-def _known(row: Row, name: str, write: Callable[[Any], str]) -> str:
-    """A number of a row, marked where it is so high at least."""
+def _figure(row: Row, name: str, write: Callable[[Any], str]) -> str:
+    """A number of a row, marked if it is a lower bound."""
     return (AT_LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])
 
 
@@ -128,15 +128,15 @@ def names(picture: Picture, width: int, lines: int) -> list[Text]:
         write = queue_name if key == "queue" else named
         ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 2]
         vhosts = [f" ({named(row['vhost'])})" if several else "" for row in ranked]
-        told = map(str.__add__, (write(row[key]) for row in ranked), vhosts)
-        shown.append([*zip(told, (often(row[rated]) for row in ranked), strict=True)])
+        labels = map(str.__add__, (write(row[key]) for row in ranked), vhosts)
+        shown.append([*zip(labels, (often(row[rated]) for row in ranked), strict=True)])
     widths = _widths(shown, width)
     columns: list[list[Text]] = []
-    for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
-        column = [Text(title, "heading"), *(pair(*one, each) for one in pairs)]
+    for (title, _, _), pairs, column_width in zip(_PANELS, shown, widths, strict=True):
+        column = [Text(title, "heading"), *(pair(*entry, column_width) for entry in pairs)]
         column += [Text("") for _ in range(lines - 1 - len(column))]
-        for one in column:
-            one.pad_right(each - one.cell_len)
+        for line in column:
+            line.pad_right(column_width - line.cell_len)
         columns.append(column)
     between = Text(" " * GAP)
     return [Text(""), *(between.join(row) for row in zip(*columns, strict=True))]
@@ -160,9 +160,9 @@ def latest(picture: Picture, findings: Iterable[Row], width: int, lines: int) ->
     shown = [Text(cut(harmless(note), width), "warning") for note in picture.notes[::-1]]
     ranked = sorted(findings, key=lambda row: (row["rank"], row["ts_ns"] or 0), reverse=True)
     for row in ranked[:lines]:
-        said = ": ".join(filter(None, (row["who"], row["detail"])))
-        what = f"{clock(row['ts_ns'])} {row['code']} {said}".rstrip()
-        shown.append(Text(cut(harmless(what), width), row["severity"]))
+        subject = ": ".join(filter(None, (row["who"], row["detail"])))
+        line_text = f"{clock(row['ts_ns'])} {row['code']} {subject}".rstrip()
+        shown.append(Text(cut(harmless(line_text), width), row["severity"]))
     yield from shown[:lines]
 
 
@@ -290,7 +290,7 @@ class Screen:
         detail = list(self._about(width)) if state.view == "connection" else []
         yield from detail
         height -= len(detail)
-        self.rows = self._wanted()
+        self.rows = self._chosen_rows()
         at = state.at(self.rows)
         below = list(self._below(width, height - 1 - MIN_ROWS, at))
         room = max(1, height - 1 - len(below))
@@ -311,7 +311,7 @@ class Screen:
         rows: list[Row] = getattr(picture, "connections" if view == "clients" else view)
         return rows
 
-    def _wanted(self) -> list[Row]:
+    def _chosen_rows(self) -> list[Row]:
         """The rows that the filters let through, sorted."""
         state = self._state
         rows = self._rows()
@@ -355,7 +355,12 @@ class Screen:
             yield Text(cut(f"connection {state.connection} is not known any more", width), "key")
             return
         row = next(
-            (one for one in picture.connections if one["connection_id"] == state.connection), None
+            (
+                connection
+                for connection in picture.connections
+                if connection["connection_id"] == state.connection
+            ),
+            None,
         )
         yield line(
             width,
@@ -378,17 +383,17 @@ class Screen:
                 yield line(width, (login["owed"], "key"))
             return
         reason = harmless(close_reason(login) or "")
-        by = f"ended by {text(login['closed_by'])}"
-        yield line(width, (by, "warning"), (reason, "warning"))
-        messages = (f"{count(login[what])} {what}" for what in ("published", "delivered"))
+        ending = f"ended by {text(login['closed_by'])}"
+        yield line(width, (ending, "warning"), (reason, "warning"))
+        messages = (f"{count(login[name])} {name}" for name in ("published", "delivered"))
         yield line(width, *messages)
 
     def _help(self, width: int) -> Iterator[Text]:
         yield Text("")
         for listed in (KEYS, WORDS):
-            for keys, what in listed:
+            for keys, meaning in listed:
                 shown = Text(f"  {keys:<14}", "heading")
-                shown.append(what, "info")
+                shown.append(meaning, "info")
                 shown.truncate(width)
                 yield shown
 
@@ -435,8 +440,8 @@ class Screen:
         if state.complaint:
             return Text(cut(harmless(state.complaint), width), "error")
         shown = Text()
-        for one in self._named:
-            shown.append(f"{harmless(one)}  ", "warning")
+        for name in self._named:
+            shown.append(f"{harmless(name)}  ", "warning")
         if self._where:
             shown.append(f"where {harmless(self._where)}  ", "warning")
         if state.filter:

@@ -29,7 +29,7 @@ WORDS = (
     ("cnf, ack", "publish to confirm, delivery to acknowledgement, in the last minute"),
     ("?  ≥", "not known: it was not captured; at least so much"),
 )
-"""What stands on the screen, for the help."""
+"""Words of the screen, for the help."""
 
 PAGE = 10
 MAX_TYPED = 500
@@ -77,16 +77,16 @@ class State:
         elif key in ("q", "interrupt"):
             self.over = True
         elif key.isdecimal() and 0 < int(key) <= len(self.views):
-            self._turn(int(key) - 1)
+            self._turn_to(int(key) - 1)
         elif key in ("tab", "right", "back-tab", "left"):
             step = 1 if key in ("tab", "right") else -1
-            self._turn((self._place + step) % len(self.views))
+            self._turn_to((self._place + step) % len(self.views))
         elif key in ("up", "down", "page-up", "page-down", "home", "end", "k", "j"):
             self._move(key, rows)
         elif key == "enter":
             self._open(rows)
         elif key == "escape":
-            self._back()
+            self._go_back()
         elif key == "s":
             self.sorts[self.view] = (self.sorts.get(self.view, 0) + 1) % max(1, len(self._sorts))
             self.backwards.discard(self.view)
@@ -119,7 +119,7 @@ class State:
     def _sorts(self) -> tuple[str, ...]:
         return self.shown.sorts
 
-    def _turn(self, place: int) -> None:
+    def _turn_to(self, place: int) -> None:
         self.view = self.views[place].name
         self.help = False
 
@@ -154,7 +154,7 @@ class State:
             self.connection = str(named)
             self.view = "connection"
 
-    def _back(self) -> None:
+    def _go_back(self) -> None:
         if self.help:
             self.help = False
         elif self.view == "connection":

@@ -45,7 +45,7 @@ def number(value: int | None) -> str:
     return count(value) if value else NONE
 
 
-def known(value: int | None) -> str:
+def count_or_unknown(value: int | None) -> str:
     """A count; `-` for none, `?` if unknown."""
     return UNKNOWN if value is None else number(value)
 
@@ -101,7 +101,7 @@ class View:
     def grid(self, rows: list[Row], chosen: int | None) -> Grid:
         """Rows as a table, one of them marked."""
         several = "vhost" not in self.key or len({row["vhost"] for row in rows}) > 1
-        columns = [one for one in self.columns if one[0] != "vhost" or several]
+        columns = [column for column in self.columns if column[0] != "vhost" or several]
         grid = Grid(" |" + "|".join(heading for _, heading, _ in columns))
         for at, row in enumerate(rows):
             cells: list[Any] = [_cell(row, key, write) for key, _, write in columns]
@@ -143,8 +143,8 @@ CLIENTS = View(
         ("delivered_per_s", ">dlv/s", often),
         ("sent_per_s", ">??in", flow),
         ("received_per_s", ">??out", flow),
-        ("unacked", ">unack", known),
-        ("unconfirmed", ">unconf", known),
+        ("unacked", ">unack", count_or_unknown),
+        ("unconfirmed", ">unconf", count_or_unknown),
         ("confirm_p50_ms", ">?cnf p50", wait),
         ("confirm_p99_ms", ">cnf p99", wait),
         ("ack_p50_ms", ">?ack p50", wait),
@@ -205,9 +205,9 @@ CONNECTION = View(
         ("prefetch", ">prefetch", lambda value: NONE if value is None else count(value)),
         ("consumers", ">consumers", number),
         ("published", ">published", number),
-        ("unconfirmed", ">unconf", known),
+        ("unconfirmed", ">unconf", count_or_unknown),
         ("delivered", ">delivered", number),
-        ("unacked", ">unack", known),
+        ("unacked", ">unack", count_or_unknown),
         ("requeued", ">?requeued", number),
         ("returned", ">?returned", number),
     ),
@@ -237,7 +237,7 @@ OPERATIONS = View(
      "queue_p95_ms", "operation"),
     ("framework", "operation"),
 )  # fmt: skip
-"""What `live --by operation` shows besides."""
+"""The view that `live --by operation` adds."""
 
 VIEWS = (CLIENTS, EXCHANGES, QUEUES, FINDINGS, CONNECTION)
 """The views in the order of their keys, 1 to 5."""
@@ -266,28 +266,28 @@ def ordered(
     """
     if not key:
         return rows
-    known = [row for row in rows if row.get(key) is not None]
-    unknown = [row for row in rows if row.get(key) is None]
-    known.sort(key=lambda row: tuple(map(str, view.identity(row))))
-    places = {id(row): row[key] for row in known}
+    valued = [row for row in rows if row.get(key) is not None]
+    empty = [row for row in rows if row.get(key) is None]
+    valued.sort(key=lambda row: tuple(map(str, view.identity(row))))
+    places = {id(row): row[key] for row in valued}
     if before is not None and key != "ts_ns" and key not in ASCENDING:
-        places = _calmed(known, key, view, before)
-    known.sort(key=lambda row: places[id(row)], reverse=(key in ASCENDING) == backwards)
-    return known + unknown
+        places = _steady_numbers(valued, key, view, before)
+    valued.sort(key=lambda row: places[id(row)], reverse=(key in ASCENDING) == backwards)
+    return valued + empty
 
 
-def _calmed(
+def _steady_numbers(
     rows: list[Row], key: str, view: View, before: dict[tuple[Any, ...], float]
 ) -> dict[int, float]:
     """The number that sorts each row, by `id`: the one of before while it is nearly right."""
-    kept: dict[tuple[Any, ...], float] = {}
+    numbers: dict[tuple[Any, ...], float] = {}
     places: dict[int, float] = {}
     for row in rows:
         identity, now = view.identity(row), row[key]
         held = before.get(identity)
         if held is None or abs(now - held) > CALM * max(now, held):
             held = now
-        kept[identity] = places[id(row)] = held
+        numbers[identity] = places[id(row)] = held
     before.clear()
-    before.update(kept)
+    before.update(numbers)
     return places

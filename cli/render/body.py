@@ -28,11 +28,14 @@ def hex_lines(
     Positions that are `hidden` are shown as `**`, those that are `missing` as `--`; of rows
     that are missing one after the other the first is shown.
     """
-    gone = False
+    all_missing = False
     for start in range(0, len(octets), ROW_BYTES):
         row = octets[start : start + ROW_BYTES]
-        before, gone = gone, bool(missing) and missing.issuperset(range(start, start + len(row)))
-        if before and gone:
+        before, all_missing = (
+            all_missing,
+            bool(missing) and missing.issuperset(range(start, start + len(row))),
+        )
+        if before and all_missing:
             continue
         cells, characters = [], []
         for position, octet in enumerate(row, start):
@@ -48,28 +51,28 @@ def hex_lines(
 
 
 INDENT = " " * 4
-"""What lets a line of a hex dump fit 80 columns."""
+"""An indent with which a line of a hex dump fits 80 columns."""
 
 
 def preview(message: Mapping[str, Any], limit: int, output: Output) -> Iterator[str]:
     """Lines that show at most `limit` bytes of a body, and say how many are left out."""
-    found = body_text(message, limit)
-    if found is None:
+    body = body_text(message, limit)
+    if body is None:
         return
-    text, left = found.text, len(found.octets) - limit
-    if found.form:
-        yield INDENT + output.paint("key", f"{found.form}: {count(len(found.octets))} bytes")
+    text, omitted = body.text, len(body.octets) - limit
+    if body.form:
+        yield INDENT + output.paint("key", f"{body.form}: {count(len(body.octets))} bytes")
     shortened = text is not None and len(text) > limit
     if text is None:
-        for line in hex_lines(found.octets[:limit]):
+        for line in hex_lines(body.octets[:limit]):
             yield INDENT + output.paint("hex", line)
     else:
-        if shortened:  # whole lines, but for one that is longer
+        if shortened:  # whole lines, except a line that is longer
             text = text[:limit].rpartition("\n")[0] or text[:limit]
         for line in text.splitlines():
             safe = harmless(line)
             yield INDENT + (safe if output.width is None else cut(safe, output.width - len(INDENT)))
-    if shortened or found.cut:
+    if shortened or body.cut:
         yield INDENT + output.paint("key", "… more")
-    elif left > 0 and not found.read:
-        yield INDENT + output.paint("key", f"… {left:,} more bytes")
+    elif omitted > 0 and not body.read:
+        yield INDENT + output.paint("key", f"… {omitted:,} more bytes")

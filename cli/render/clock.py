@@ -19,7 +19,7 @@ def date_and_time(time_ns: int) -> str:
 
 
 def in_zone(text: str) -> str:
-    """The same for an instant in UTC as `amqpsniff.analysis` writes it."""
+    """The time of an instant in UTC in the form of `amqpsniff.analysis`."""
     instant = zoned(datetime.fromisoformat(text))
     return instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -89,7 +89,7 @@ QUEUE: Column = ("*queue", "queue", named)
 
 
 def several_vhosts(vhosts: Iterable[str | None]) -> tuple[Column, ...]:
-    """The column of virtual hosts, which names are in; none where there is only one."""
+    """The column of virtual hosts; empty if there is only one."""
     return (("*vhost", "vhost", named),) if len(set(vhosts)) > 1 else ()
 
 
@@ -99,13 +99,13 @@ def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def facts(
-    rows: Iterable[tuple[str, str | Words]], *, indent: int = 0, most: int | None = None
+    rows: Iterable[tuple[str, str | Words]], *, indent: int = 0, max_width: int | None = None
 ) -> Grid:
-    """Labels and what is said of each, in `most` columns, without headings and empty ones."""
-    grid = Grid("|~", indent=indent, most=most)
-    for label, said in rows:
-        if said:
-            grid.add(Words(label, "key"), said)
+    """Labels and a text for each, in `max_width` columns; empty ones are left out."""
+    grid = Grid("|~", indent=indent, max_width=max_width)
+    for label, text in rows:
+        if text:
+            grid.add(Words(label, "key"), text)
     return grid
 
 
@@ -129,11 +129,11 @@ class Grid:
         columns: str,
         *,
         indent: int = 0,
-        most: int | None = None,
+        max_width: int | None = None,
         styles: Mapping[str, str] | None = None,
     ) -> None:
         self.indent = indent
-        self._most = most
+        self._max_width = max_width
         self._marks: list[str] = []
         self._headings: list[str] = []
         for column in columns.split("|"):
@@ -164,10 +164,10 @@ class Grid:
 
     def extend(self, columns: Iterable[Sequence[Any]]) -> None:
         """Add rows column by column."""
-        for at, (column, more) in enumerate(zip(self._columns, columns, strict=True)):
-            known = {cell: _cell_of(cell) for cell in set(more) if type(cell) is not str}
-            column.extend(map(known.get, more, more) if known else more)
-            if tuple in map(type, known.values()):
+        for at, (column, values) in enumerate(zip(self._columns, columns, strict=True)):
+            converted = {cell: _cell_of(cell) for cell in set(values) if type(cell) is not str}
+            column.extend(map(converted.get, values, values) if converted else values)
+            if tuple in map(type, converted.values()):
                 self._pieced.add(at)
 
     def fits(self, width: int) -> bool:
@@ -190,11 +190,11 @@ class Grid:
 
     def _comfort(self, widths: list[int], shown: list[int]) -> int:
         """Columns of a terminal that these columns want."""
-        wanted = [
+        comfortable = [
             min(widths[at], COMFORT_CELLS) if set("*=~") & set(self._marks[at]) else widths[at]
             for at in shown
         ]
-        return sum(wanted) + GAP * (len(shown) - 1)
+        return sum(comfortable) + GAP * (len(shown) - 1)
 
     def _texts(self, at: int, cells_: Collection[_Cell]) -> Collection[str]:
         """The texts of some cells of a column."""
@@ -209,13 +209,13 @@ class Grid:
         return words
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """Headings and rows as lines of at most so many columns; blanks end none of them."""
+        """Headings and rows as lines of at most `width` columns, without blanks at their ends."""
         widths, shown, below = self._layout(width)
         rooms: list[int] = []
-        left = width
+        remaining = width
         for at in shown:
-            rooms.append(min(widths[at], max(left, 0)))
-            left -= rooms[-1] + GAP
+            rooms.append(min(widths[at], max(remaining, 0)))
+            remaining -= rooms[-1] + GAP
         if any(self._headings):
             key = [
                 self._cell(self._headings[at], Words(self._headings[at], "key"), at, room, paint)
@@ -242,16 +242,16 @@ class Grid:
         different = {column[0]} if column.count(column[0]) == len(column) else set(column)
         if 2 * len(different) > len(column) and not paint.colour:
             texts = self._texts(at, column)
-            whole = "".join(texts)
-            if whole.isascii() and max(map(len, texts)) <= room:
+            joined = "".join(texts)
+            if joined.isascii() and max(map(len, texts)) <= room:
                 pad = str.rjust if ">" in self._marks[at] else str.ljust
                 return list(map(pad, texts, repeat(room)))
-        made = {}
+        by_cell = {}
         for cell in different:
             coloured = paint.colour and (self._styles[at] or not isinstance(cell, str))
             words = self._words(cell, at) if coloured else None
-            made[cell] = self._cell(_plain(cell), words, at, room, paint)
-        return [made[cell] for cell in column]
+            by_cell[cell] = self._cell(_plain(cell), words, at, room, paint)
+        return [by_cell[cell] for cell in column]
 
     def _layout(self, width: int) -> tuple[list[int], list[int], int | None]:
         """The width of each column, which are shown, and the one that stands below its row."""
@@ -265,7 +265,7 @@ class Grid:
         """Headings of the columns that `lines` leaves out at this width, without empty ones."""
         _, shown, below = self._layout(width)
         for at, heading in enumerate(self._headings):
-            if at not in (*shown, below) and self._says(at):
+            if at not in (*shown, below) and self._has_text(at):
                 yield heading
 
     def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
@@ -276,10 +276,10 @@ class Grid:
             return _taken(widths, shown) > width
         widest = self._widths()[-1]
         readable = min(width // NARROW, widest // MAX_LINES)
-        wanted = min(max(SOON_CELLS, readable), widest, self._most or widest)
-        return "~" in self._marks[-1] and widths[-1] < wanted
+        needed = min(max(SOON_CELLS, readable), widest, self._max_width or widest)
+        return "~" in self._marks[-1] and widths[-1] < needed
 
-    def _says(self, at: int) -> bool:
+    def _has_text(self, at: int) -> bool:
         """True if not all cells of a column are empty."""
         return any(self._texts(at, set(self._columns[at])))
 
@@ -301,7 +301,7 @@ class Grid:
     def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""
         widths = self._widths()
-        if "~" in self._marks[-1] and self.rows and not self._says(-1):
+        if "~" in self._marks[-1] and self.rows and not self._has_text(-1):
             without = len(widths) - 1
         shown = [at for at in range(len(widths)) if at != without]
         optional = [at for at in shown if "?" in self._marks[at]]
@@ -315,9 +315,9 @@ class Grid:
         """Make the widest of the columns that may be cut narrower until all fit."""
         continued = [at for at in shown if "~" in self._marks[at]]
         excess = _taken(widths, shown) - sum(widths[at] - MIN_CELLS for at in continued) - width
-        able = [at for at in shown if set("*=") & set(self._marks[at])]
-        sooner = [at for at in able if "**" in self._marks[at]]
-        for columns, least in ((sooner, SOON_CELLS), (able, MIN_CELLS)):
+        shrinkable = [at for at in shown if set("*=") & set(self._marks[at])]
+        sooner = [at for at in shrinkable if "**" in self._marks[at]]
+        for columns, least in ((sooner, SOON_CELLS), (shrinkable, MIN_CELLS)):
             while excess > 0 and any(widths[at] > least for at in columns):
                 widest = max(columns, key=lambda at: widths[at])
                 widths[widest] -= 1
@@ -326,7 +326,7 @@ class Grid:
             if "~~" in self._marks[at]:
                 continue
             others = _taken(widths, shown) - widths[at]
-            widths[at] = min(widths[at], max(width - others, 1), self._most or width)
+            widths[at] = min(widths[at], max(width - others, 1), self._max_width or width)
 
 
 def _taken(widths: list[int], shown: list[int]) -> int:
@@ -338,7 +338,7 @@ def _continued(row: Sequence[str], rooms: Sequence[int]) -> Iterator[str]:
     """The lines of a row: as many as its longest cell is continued on."""
     blanks = [" " * room for room in rooms]  # under a cell without more
     for line in zip_longest(*(cell.split("\n") for cell in row)):
-        texts = [one or blank for one, blank in zip(line, blanks, strict=True)]
+        texts = [text or blank for text, blank in zip(line, blanks, strict=True)]
         yield _BETWEEN.join(texts).rstrip(" ")
 
 

@@ -1,4 +1,4 @@
-"""Lines of a list of methods and messages: when, which packet, whose, and what.
+"""Lines of a list of methods and messages: time, packet, client and contents.
 
 Parts of a line are fitted into the columns of a terminal: the longest names are cut first.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MIN_CELLS = (24, 10, 7)
-"""Columns that are left of a name that is cut: the first of these that makes the whole line fit.
+"""Columns of a name that is cut: the first of these with which the line fits.
 Where none does it is the first, and the end of the line is cut."""
 
 
@@ -56,24 +56,24 @@ def joined(
     parts: Iterable[Part],
     paint: Paint,
     room: int | None,
-    more: Iterable[Part] = (),
+    extra: Iterable[Part] = (),
     last: Iterable[Part] = (),
 ) -> str:
     """The parts as one text of at most `room` columns; None does not cut.
 
     `last` stands at the right edge; the parts are cut to make room for it, and it is never more
-    than half. Of `more` there is as much as has room between them.
+    than half. Of `extra` there is as much as fits between them.
     """
     if room is None:
-        return painted([*parts, *last, *more], paint)
-    parts, more, last = list(parts), list(more), list(last)
+        return painted([*parts, *last, *extra], paint)
+    parts, extra, last = list(parts), list(extra), list(last)
     taken = _taken(last)
     if taken > room // 2:
         parts, last, taken = parts + last, [], 0
     parts = fitted(parts, room - taken)
-    left = room - taken - _taken(parts)
-    if more and left > 1:
-        parts += _within(more, *_widths(more), left)
+    free = room - taken - _taken(parts)
+    if extra and free > 1:
+        parts += _within(extra, *_widths(extra), free)
     if not last:
         return painted(parts, paint)
     blanks = room - taken - _taken(parts) + 2
@@ -98,28 +98,28 @@ def _taken(parts: Iterable[Part]) -> int:
 def fitted(parts: list[Part], room: int) -> list[Part]:
     """Parts that fit: the longest names are cut first, then the end of the line."""
     fixed, texts = _widths(parts)
-    most = room - sum(fixed) - len(parts) + 1
+    total_width = room - sum(fixed) - len(parts) + 1
     for least in MIN_CELLS:
-        cut_texts = _shortened(texts, most, least)
-        if sum(cut_texts) <= most:
+        cut_texts = _shortened(texts, total_width, least)
+        if sum(cut_texts) <= total_width:
             return list(_within(parts, fixed, cut_texts, room))
-    return list(_within(parts, fixed, _shortened(texts, most, MIN_CELLS[0]), room))
+    return list(_within(parts, fixed, _shortened(texts, total_width, MIN_CELLS[0]), room))
 
 
 def _widths(parts: list[Part]) -> tuple[list[int], list[int]]:
     return [cells(part.fixed) for part in parts], [cells(part.text) for part in parts]
 
 
-def _shortened(widths: list[int], most: int, least: int) -> list[int]:
-    """The widths, the largest made smaller but not below `least`, until they are `most` in all."""
+def _shortened(widths: list[int], total_width: int, lowest: int) -> list[int]:
+    """The widths, the largest reduced, but not below `lowest`, until their sum is `total_width`."""
     widths = list(widths)
-    excess = sum(widths) - most
-    while excess > 0 and max(widths) > least:
+    excess = sum(widths) - total_width
+    while excess > 0 and max(widths) > lowest:
         longest = max(widths)
         at = widths.index(longest)
-        second = max((one for one in widths if one < longest), default=0)
-        even = -(-excess // widths.count(longest))
-        widths[at] = max(least, second, longest - even)
+        second = max((width for width in widths if width < longest), default=0)
+        share = -(-excess // widths.count(longest))
+        widths[at] = max(lowest, second, longest - share)
         excess -= longest - widths[at]
     return widths
 
@@ -131,9 +131,11 @@ def _within(parts: list[Part], fixed: list[int], texts: list[int], room: int) ->
         if part.text and room <= width:
             yield Part(part.style, cut(part.fixed + part.text, room))
             return
-        kept = cut(part.fixed, room)
+        fixed_text = cut(part.fixed, room)
         yield Part(
-            part.style, kept, cut(part.text, min(text_width, room - width)) if room > width else ""
+            part.style,
+            fixed_text,
+            cut(part.text, min(text_width, room - width)) if room > width else "",
         )
         room -= width + text_width + 1
 
@@ -203,14 +205,14 @@ class Lines:
             return self._line(entry, parts)
         text = "" if entry.message else entry.arguments_json or ""
         read = _read if len(text) <= MAX_ALIKE else _read.__wrapped__
-        arguments, told = read(entry.method, text)
+        arguments, described = read(entry.method, text)
         parts = [Part(_style(entry.method, arguments), entry.method)]
         last: Iterable[Part] = ()
         if entry.message is not None and not bare:
             parts += message_parts(entry.message)
             last = outcome_parts(entry.message, early=entry.early)
         else:
-            parts += told
+            parts += described
             if not bare:
                 last = reply_parts(entry, arguments)
             if entry.waiting and not bare:
@@ -249,11 +251,11 @@ class Lines:
         self,
         entry: Any,
         parts: list[Part],
-        more: Iterable[Part] = (),
+        extra: Iterable[Part] = (),
         last: Iterable[Part] = (),
         outcome: Iterable[Part] | None = None,
     ) -> str:
-        """The beginning that all lines share, and the parts cut to what is left of the width.
+        """A line: its beginning as in all lines, and the parts, cut to the rest of the width.
 
         The outcome has a column of its own: at the right edge where there is one, else in front.
         """
@@ -269,20 +271,20 @@ class Lines:
         if outcome is not None:
             front = NO_OUTCOME if self._width is None else ""
             for style, text, _ in outcome:  # one at most
-                said = text.removeprefix("→ ")
+                short = text.removeprefix("→ ")
                 if self._width is None:
-                    front = paint(style, said.ljust(OUTCOME_WIDTH)) + " "
+                    front = paint(style, short.ljust(OUTCOME_WIDTH)) + " "
                 else:
-                    last = (Part(style, said),)
+                    last = (Part(style, short),)
         if self._width is not None:
             used = len(time) + len(packet) + len(client) + len(channel) + SPACING - 1
             room = max(self._width - used, 0)
-        what = joined(parts, paint, room, more, last)
+        body = joined(parts, paint, room, extra, last)
         if not paint.colour:
-            return f"{time} {packet} {client}{arrow}{channel} {front}{what}"
+            return f"{time} {packet} {client}{arrow}{channel} {front}{body}"
         return (
             f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)}"
-            f"{arrow}{paint('channel', channel)} {front}{what}"
+            f"{arrow}{paint('channel', channel)} {front}{body}"
         )
 
     def _packet(self, entry: Any) -> str:
@@ -291,7 +293,7 @@ class Lines:
         return str(entry.packet_number)
 
     def _client(self, entry: Any) -> str:
-        """What a connection is called; names are kept, for many lines have the same.
+        """The label of a connection, from a cache: many lines have the same.
 
         That is its name with its port, else host and port; the port alone on a narrow terminal
         where there is one host.
@@ -300,14 +302,14 @@ class Lines:
         names.see(client)
         if not self._client_width:
             short = not (self._wide or names.several_hosts or names.names)
-            self._client_width = PORT_WIDTH if short else self._most
+            self._client_width = PORT_WIDTH if short else self._max_client_width
         width = self._client_width
         if client is None:
             return str(entry.connection_id or "")[:PORT_WIDTH].ljust(width)
         port = f":{client.rpartition(':')[2]}"
         name = names.names.get(entry.connection_id)
         if name is not None:
-            label = cut(word(name), max(width, self._most) - len(port)) + port
+            label = cut(word(name), max(width, self._max_client_width) - len(port)) + port
         else:
             label = client if self._wide or names.several_hosts else port
         label += " " * max(width - cells(label), 0)
@@ -318,7 +320,7 @@ class Lines:
         return label
 
     @property
-    def _most(self) -> int:
+    def _max_client_width(self) -> int:
         """Columns of a client."""
         if self._wide:
             return CLIENT_WIDTH

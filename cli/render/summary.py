@@ -49,8 +49,8 @@ def sections(
     yield from _verdict(result, judged)
     yield facts(_facts(result))
     tls = result["tls"]
-    sealed = _of(len(tls["rows"]), tls["conversations"])
-    found = _of(len(result["findings"]), result["finding_kinds"])
+    sealed = _of_total(len(tls["rows"]), tls["conversations"])
+    found = _of_total(len(result["findings"]), result["finding_kinds"])
     for title, rows in (
         (_connections_title(result), _connections(result)),
         (f"TLS{sealed}", tls_table.grid(tls["rows"], narrow=narrow)),
@@ -112,8 +112,8 @@ def _traffic(result: Mapping[str, Any]) -> str:
     chosen = result["chosen_count"]
     if quality["midstream_connections"]:
         began = quality["midstream_connections"]
-        some = began < result["connection_count"]
-        parts[0] += f" ({f'{count(began)} of them ' if some else ''}began before the capture)"
+        is_part = began < result["connection_count"]
+        parts[0] += f" ({f'{count(began)} of them ' if is_part else ''}began before the capture)"
     if chosen < result["connection_count"]:
         parts[0] += f", of which {count(chosen)} {'is' if chosen == 1 else 'are'} counted here"
     heartbeats = result["frames"].get("heartbeat", 0)
@@ -132,24 +132,24 @@ def _traffic(result: Mapping[str, Any]) -> str:
 
 
 def _quality(result: Mapping[str, Any]) -> Words:
-    parts = flaws(result["quality"], {one["code"] for one in result["findings"]})
+    parts = flaws(result["quality"], {finding["code"] for finding in result["findings"]})
     if not result["packets"]:
         parts.append(EMPTY)
     return Words(" · ".join(parts), "warning") if parts else Words(FLAWLESS)
 
 
 def _connections_title(result: Mapping[str, Any]) -> str:
-    servers = {one["server"] for one in result["connections"]}
-    products = {_product(one, "server") for one in result["connections"]} - {""}
+    servers = {connection["server"] for connection in result["connections"]}
+    products = {_product(connection, "server") for connection in result["connections"]} - {""}
     title = "connections"
     if len(servers) == 1:
         title += f" to {harmless(next(iter(servers)) or UNKNOWN)}"
         if len(products) == 1:
             title += f", {next(iter(products))}"
-    return title + _of(len(result["connections"]), result["chosen_count"])
+    return title + _of_total(len(result["connections"]), result["chosen_count"])
 
 
-def _of(shown: int, all_: int | None) -> str:
+def _of_total(shown: int, all_: int | None) -> str:
     if all_ is None:
         return f" ({shown} of very many)"
     return f" ({shown} of {count(all_)})" if shown < all_ else ""
@@ -166,10 +166,10 @@ def _name(connection: dict[str, Any]) -> str:
 
 def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
-    several = len({one["server"] for one in rows}) > 1
+    several = len({row["server"] for row in rows}) > 1
     return table(
         rows,
-        ("*name", "", lambda one: or_unknown(_name(one))),
+        ("*name", "", lambda row: or_unknown(_name(row))),
         ("*client", "client", or_unknown),
         *([("*server", "server", or_unknown)] if several else []),
         ("*vhost", "vhost", lambda name: UNKNOWN if name is None else harmless(name)),
@@ -178,15 +178,15 @@ def _connections(result: Mapping[str, Any]) -> Grid:
         ("???>frames", "frames", count),
         ("??>sent", "client_bytes", octets),
         ("?>received", "server_bytes", octets),
-        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"], one["close_text"])),
+        ("closed", "", lambda row: ended(row["closed_by"], row["close_code"], row["close_text"])),
         ID,
     )
 
 
 def _clients(result: Mapping[str, Any]) -> Grid:
-    known = [one for one in result["clients"] if one["client_product"] is not None]
+    named = [client for client in result["clients"] if client["client_product"] is not None]
     return table(
-        known[: max(len(result["connections"]), 1)],
+        named[: max(len(result["connections"]), 1)],
         (">connections", "connections", count),
         ("*product", "client_product", or_unknown),
         ("version", "client_version", or_unknown),
@@ -211,7 +211,7 @@ def _methods(result: Mapping[str, Any], width: int) -> Grid:
     for row in range(height):
         shown = pairs[row::height]
         shown += (columns - len(shown)) * [("", "")]
-        grid.add(*(one for number, method in shown for one in (number, Words(method, "method"))))
+        grid.add(*(cell for number, method in shown for cell in (number, Words(method, "method"))))
     return grid
 
 
@@ -230,13 +230,13 @@ def _messages(result: Mapping[str, Any]) -> Grid:
     )
 
 
-def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
+def _timed(rows: list[dict[str, Any]], name: str, label: str) -> Grid:
     """Quantiles of the time that things took, by name."""
     time = or_none(duration)
     return table(
         rows,
         (f"*{name}", name, lambda text: text or "(none)"),
-        (f">{what}", "count", count),
+        (f">{label}", "count", count),
         (">p50", "p50_ns", time),
         ("??>p95", "p95_ns", time),
         ("?>p99", "p99_ns", time),
@@ -246,7 +246,7 @@ def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
 
 def _named_title(title: str, result: Mapping[str, Any]) -> str:
     tally = result[title.replace(" ", "_")]
-    return title + _of(len(tally["rows"]), tally["distinct"])
+    return title + _of_total(len(tally["rows"]), tally["distinct"])
 
 
 _NAMED = ("queues", "exchanges", "routing_keys")
@@ -256,12 +256,12 @@ _DELIVERED = ((">delivered", "delivered", count), (">bytes", "delivered_bytes", 
 
 def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
-    names = [one for one in (EXCHANGE, ROUTING_KEY) if rows and one[1] in rows[0]]
+    names = [column for column in (EXCHANGE, ROUTING_KEY) if rows and column[1] in rows[0]]
     return table(rows, *_vhosts(result), *names, *_PUBLISHED, *_DELIVERED)
 
 
 def _vhosts(result: Mapping[str, Any]) -> Sequence[Column]:
-    """The column of virtual hosts before names; none where there is only one."""
+    """The column of virtual hosts before names; empty if there is only one."""
     rows = [row for section in _NAMED for row in result[section]["rows"]]
     return several_vhosts(row["vhost"] for row in rows)
 
@@ -269,8 +269,8 @@ def _vhosts(result: Mapping[str, Any]) -> Sequence[Column]:
 def _queues_title(result: Mapping[str, Any]) -> str:
     """The title of `_queues`: what the broker says of one may be older than its messages."""
     title = _named_title("queues", result)
-    said = any(row["message_count"] is not None for row in result["queues"]["rows"])
-    return f"{title}; depth and consumers as the broker said last" if said else title
+    has_depths = any(row["message_count"] is not None for row in result["queues"]["rows"])
+    return f"{title}; depth and consumers as the broker said last" if has_depths else title
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
@@ -293,7 +293,7 @@ def _errors(result: Mapping[str, Any]) -> Grid:
         ("method", "method", lambda method: Words(method, "method.error")),
         ("by", "sender", lambda sender: sender or UNKNOWN),
         ("code", "reply_code", or_none(str)),
-        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
+        (">packet", "", lambda row: packet_text(row, len(result["captures"]) > 1)),
         (
             "~text",
             "reply_text",
@@ -307,13 +307,13 @@ def _findings(result: Mapping[str, Any]) -> Grid:
         result["findings"],
         ("severity", "severity", lambda severity: Words(severity, severity)),
         (">times", "count", count),
-        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
-        ("~what", "", _found),
+        (">packet", "", lambda row: packet_text(row, len(result["captures"]) > 1)),
+        ("~what", "", _finding_words),
     )
 
 
-def _found(one: dict[str, Any]) -> Words:
-    what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
-    if one["places"] > 1:
-        what.add(f" and at {plural(one['places'] - 1, 'other place')}")
-    return what.add("  ").add(one["code"], "name")
+def _finding_words(row: dict[str, Any]) -> Words:
+    text = Words(row["title"] + (f": {harmless(row['detail'])}" if row["detail"] else ""))
+    if row["places"] > 1:
+        text.add(f" and at {plural(row['places'] - 1, 'other place')}")
+    return text.add("  ").add(row["code"], "name")

@@ -13,7 +13,7 @@ from amqpsniff.units import count, of_severity
 
 ELLIPSIS = "…"
 NONE = "-"
-"""Written where there is nothing."""
+"""The text for a missing value."""
 
 
 def cells(text: str) -> int:
@@ -51,7 +51,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def folded(text: str, width: int, indent: str = "") -> Iterator[str]:
-    """A text as lines of at most so many columns, after the first with an indent."""
+    """A text as lines of at most `width` columns, indented after the first."""
     room, head = max(width, 1), ""
     while cells(text) > room:
         fits = max(1, len(cut(text, room + 1)) - 1)
@@ -146,12 +146,12 @@ class Words:
         return iter(())
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The text as lines of at most so many columns, without blanks at their ends."""
+        """The text as lines of at most `width` columns, without blanks at their ends."""
         begin = 0
-        for whole in self.plain.split("\n"):
-            for line, at in folded_at(whole, width):
+        for paragraph in self.plain.split("\n"):
+            for line, at in folded_at(paragraph, width):
                 yield self.painted(paint, line, begin + at).rstrip()
-            begin += len(whole) + 1
+            begin += len(paragraph) + 1
 
     def painted(self, paint: Paint, shown: str, at: int = 0) -> str:
         """The visible part of the text from a position on, with styles and maybe an ellipsis."""
@@ -166,10 +166,14 @@ class Words:
 
 def of_severities(numbers: Mapping[str, int]) -> list[tuple[str, str]]:
     """Numbers of findings in words, each with its style, the gravest first, none for zero."""
-    return [(of_severity(numbers[one], one), one) for one in reversed(SEVERITIES) if numbers[one]]
+    return [
+        (of_severity(numbers[severity], severity), severity)
+        for severity in reversed(SEVERITIES)
+        if numbers[severity]
+    ]
 
 
 def heading(title: str, shown: int, number: int) -> Words:
     """The heading of a section that shows `shown` of `number` rows."""
-    more = f" ({count(shown)} of {count(number)})" if shown < number else ""
-    return Words(f"\n{title}{more}", "heading")
+    note = f" ({count(shown)} of {count(number)})" if shown < number else ""
+    return Words(f"\n{title}{note}", "heading")

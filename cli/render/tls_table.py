@@ -25,9 +25,9 @@ NAMES_SHOWN = 2
 
 
 def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
-    """TLS conversations, one a line: who, which version and cipher, and why it does not open.
+    """TLS conversations, one a line: addresses, version, cipher, and why they could not be read.
 
-    In parentheses stands what was offered and not answered.
+    Values that were offered and not answered stand in parentheses.
     """
 
     def client(name: str | None) -> str:
@@ -44,7 +44,7 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
         ("*?name", "server_name", lambda name: harmless(name or NONE)),
         ("*????certificate", "certificate", _certificate),
         ("???alpn", "", _protocol),
-        (">???lasted", "", lambda one: lasted(one["start_ns"], one["end_ns"])),
+        (">???lasted", "", lambda row: lasted(row["start_ns"], row["end_ns"])),
         (">????sent", "client_bytes", octets),
         (">????received", "server_bytes", octets),
         ("~~read", "", _read),
@@ -52,74 +52,74 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 
 
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
-    """All that is known of each conversation, one field a line."""
-    for one in rows:
-        yield f"{paint('connection', one['connection_id'])} {ends(one['client'], one['server'])}"
-        yield from tree({name: value for name, value in _fields(one) if value}, paint, 1)
+    """Each conversation in full, one field a line."""
+    for row in rows:
+        yield f"{paint('connection', row['connection_id'])} {ends(row['client'], row['server'])}"
+        yield from tree({name: value for name, value in _fields(row) if value}, paint, 1)
 
 
-def _fields(one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Names and values; what is not known is empty."""
-    chosen = one["version"] is not None
-    yield "read", Raw(_read(one).plain)
-    yield "server_name", one["server_name"]
-    yield ("version", one["version"]) if chosen else ("version_offered", one["version_offered"])
-    yield ("cipher", one["cipher"]) if chosen else ("ciphers_offered", _in_a_line(one, "ciphers"))
-    yield "protocol", one["protocol"]
-    yield "protocols_offered", "" if one["protocol"] else _in_a_line(one, "protocols")
-    yield "resumed", one["resumed"]
-    yield "certificate", _known(one["certificate"])
-    yield "client_certificate", _known(one["client_certificate"])
-    yield "alerts", [_alert(alert) for alert in one["alerts"]]
+def _fields(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names and values; unknown ones are empty."""
+    chosen = row["version"] is not None
+    yield "read", Raw(_read(row).plain)
+    yield "server_name", row["server_name"]
+    yield ("version", row["version"]) if chosen else ("version_offered", row["version_offered"])
+    yield ("cipher", row["cipher"]) if chosen else ("ciphers_offered", _in_a_line(row, "ciphers"))
+    yield "protocol", row["protocol"]
+    yield "protocols_offered", "" if row["protocol"] else _in_a_line(row, "protocols")
+    yield "resumed", row["resumed"]
+    yield "certificate", _non_empty(row["certificate"])
+    yield "client_certificate", _non_empty(row["client_certificate"])
+    yield "alerts", [_alert(alert) for alert in row["alerts"]]
     for name in ("start", "end"):
-        time_ns = one[f"{name}_ns"]
+        time_ns = row[f"{name}_ns"]
         yield name, None if time_ns is None else Raw(date_and_time(time_ns))
-    yield "lasted", Raw(lasted(one["start_ns"], one["end_ns"]))
-    yield "packets", Raw(f"{one['first_packet_number']} to {one['last_packet_number']}")
+    yield "lasted", Raw(lasted(row["start_ns"], row["end_ns"]))
+    yield "packets", Raw(f"{row['first_packet_number']} to {row['last_packet_number']}")
     for side in SIDES:
-        packets = plural(one[f"{side}_packets"], "packet")
-        yield f"{side}_sent", Raw(f"{count(one[f'{side}_bytes'])} B in {packets}")
-    yield "ended", one["ended"]
+        packets = plural(row[f"{side}_packets"], "packet")
+        yield f"{side}_sent", Raw(f"{count(row[f'{side}_bytes'])} B in {packets}")
+    yield "ended", row["ended"]
 
 
-def _in_a_line(one: dict[str, Any], what: str) -> Raw:
-    return Raw(", ".join(map(harmless, one[f"{what}_offered"])))
+def _in_a_line(row: dict[str, Any], name: str) -> Raw:
+    return Raw(", ".join(map(harmless, row[f"{name}_offered"])))
 
 
-def _known(certificate: dict[str, Any] | None) -> dict[str, Any]:
-    found = {name: value for name, value in (certificate or {}).items() if value}
-    if "names" in found:
-        found["names"] = Raw(", ".join(map(harmless, found["names"])))
-    return found
+def _non_empty(certificate: dict[str, Any] | None) -> dict[str, Any]:
+    values = {name: value for name, value in (certificate or {}).items() if value}
+    if "names" in values:
+        values["names"] = Raw(", ".join(map(harmless, values["names"])))
+    return values
 
 
 def _alert(alert: dict[str, Any]) -> Raw:
-    who, number = alert["sender"], alert["packet_number"]
-    return Raw(f"{alert['description']}, sent by the {who} in packet {number}")
+    sender, number = alert["sender"], alert["packet_number"]
+    return Raw(f"{alert['description']}, sent by the {sender} in packet {number}")
 
 
-def _version(one: dict[str, Any]) -> str:
-    offered = one["version_offered"]
-    return one["version"] or (f"({offered})" if offered else UNKNOWN)
+def _version(row: dict[str, Any]) -> str:
+    offered = row["version_offered"]
+    return row["version"] or (f"({offered})" if offered else UNKNOWN)
 
 
 def _certificate(certificate: dict[str, Any] | None) -> str:
     return harmless(", ".join((certificate or {}).get("names", ())[:NAMES_SHOWN])) or NONE
 
 
-def _protocol(one: dict[str, Any]) -> str:
-    offered = ", ".join(one["protocols_offered"])
-    return harmless(one["protocol"] or (f"({offered})" if offered else NONE))
+def _protocol(row: dict[str, Any]) -> str:
+    offered = ", ".join(row["protocols_offered"])
+    return harmless(row["protocol"] or (f"({offered})" if offered else NONE))
 
 
-def _read(one: dict[str, Any]) -> Words:
+def _read(row: dict[str, Any]) -> Words:
     """`yes`, or why it could not be read: an alert says more than missing keys."""
-    if one["opened"]:
+    if row["opened"]:
         return Words("yes")
-    if one["alerts"]:
-        first = one["alerts"][0]
+    if row["alerts"]:
+        first = row["alerts"][0]
         return Words(f"{first['sender']} sent {first['description']}", "error")
-    return Words(harmless(one["why"] or "the server did not answer"), "warning")
+    return Words(harmless(row["why"] or "the server did not answer"), "warning")
 
 
 HOW = (
@@ -132,10 +132,10 @@ def unread(totals: Totals, encrypted: list[dict[str, Any]]) -> str:
     """A sentence about what could not be read; empty when all could."""
     if not totals.sealed:
         return ""
-    reasons = {one["why"] or NO_KEYS for one in encrypted if not one["opened"]}
-    why = reasons.pop() if len(reasons) == 1 else NO_KEYS
-    said = HOW if why == NO_KEYS else harmless(why)
-    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {said}"
+    reasons = {row["why"] or NO_KEYS for row in encrypted if not row["opened"]}
+    reason = reasons.pop() if len(reasons) == 1 else NO_KEYS
+    hint = HOW if reason == NO_KEYS else harmless(reason)
+    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {hint}"
 
 
 def show(
@@ -148,7 +148,7 @@ def show(
     verbose: bool = False,
 ) -> None:
     """Write the conversations that could not be read, with a heading; `below` something else."""
-    sealed = [one for one in encrypted if not one["opened"]][:limit]
+    sealed = [row for row in encrypted if not row["opened"]][:limit]
     if not sealed:
         return
     heading = folded(unread(totals, encrypted), output.room)

@@ -31,11 +31,11 @@ def tree(fields: dict[str, Any], paint: Paint, depth: int = 2) -> Iterator[str]:
 
 
 def _children(value: Any) -> dict[str, Any] | None:
-    """What is below a name; null for a value that fits its line."""
+    """The names below a name; None for a value that fits its line."""
     if isinstance(value, dict) and value and base64_of(value) is None:
         return value
     if isinstance(value, list) and value:
-        return {str(index): one for index, one in enumerate(value)}
+        return {str(index): item for index, item in enumerate(value)}
     return None
 
 

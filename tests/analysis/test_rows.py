@@ -111,7 +111,7 @@ def test_a_filter_counts_and_stops() -> None:
     capture = amqpsniff.open(MIX)
     rows = RowFilter(Selection(limit=3, where="method = 'basic.ack'"), "frames", lambda: None)
     kept = [rows.of(batch) for batch in capture.batches("frames")]
-    assert sum(batch.num_rows for batch in kept) == rows.kept == 3
+    assert sum(batch.num_rows for batch in kept) == rows.matched == 3
     assert rows.done
     assert rows.columns == {"method"}
 

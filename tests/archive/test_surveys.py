@@ -80,11 +80,11 @@ def test_a_survey_that_was_damaged_is_made_again(
 ) -> None:
     kept = str(tmp_path / "kept")
     listed = list_captures([capture])
-    (first,) = surveys.survey_files(listed, kept=kept)
+    (first,) = surveys.survey_files(listed, folder_name=kept)
     (path,) = Path(kept).rglob("*.survey")
     whole = path.read_bytes()
     for octets in (whole, whole[:-1], b"", whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]):
         path.write_bytes(octets)
-        assert surveys.survey_files(listed, kept=kept) == [first]
+        assert surveys.survey_files(listed, folder_name=kept) == [first]
     assert path.read_bytes() == whole
     assert len(looked) == 4

@@ -120,9 +120,9 @@ def test_encodings_are_undone(name: str, octets: bytes) -> None:
 
 def test_what_decodes_to_too_much_is_not_decoded() -> None:
     bomb = gzip.compress(bytes(1000))
-    assert b"".join(content_encoding.decoded(bomb, "gzip", most=1000)) == bytes(1000)
+    assert b"".join(content_encoding.decoded(bomb, "gzip", limit=1000)) == bytes(1000)
     with pytest.raises(content_encoding.NotDecodable, match="more than 999 bytes"):
-        list(content_encoding.decoded(bomb, "gzip", most=999))
+        list(content_encoding.decoded(bomb, "gzip", limit=999))
 
 
 @given(st.sampled_from(sorted(content_encoding.ENCODINGS)), st.binary(max_size=100))

@@ -263,7 +263,7 @@ def test_cells_of_a_grid_keep_their_styles() -> None:
 
 
 def test_facts_have_no_headings() -> None:
-    grid = facts([("label", "said of it"), ("nothing", ""), ("b", Words("x", "name"))], most=6)
+    grid = facts([("label", "said of it"), ("nothing", ""), ("b", Words("x", "name"))], max_width=6)
     assert list(grid.lines(40, MARKED)) == [
         "<key>label</>  said",
         "       of it",
@@ -370,12 +370,12 @@ def test_hex_dumps() -> None:
 
 
 def test_bodies_that_are_text() -> None:
-    assert as_text("größe\n".encode(), whole=True) == "größe\n"
-    assert as_text("größe".encode()[:3], whole=False) == "gr"
-    assert as_text("größe".encode()[:3], whole=True) is None
-    assert as_text(b"\x00\x01", whole=True) is None
-    assert as_text(b"\x1b[2J", whole=True) is None
-    assert as_text(b"", whole=True) == ""
+    assert as_text("größe\n".encode(), complete=True) == "größe\n"
+    assert as_text("größe".encode()[:3], complete=False) == "gr"
+    assert as_text("größe".encode()[:3], complete=True) is None
+    assert as_text(b"\x00\x01", complete=True) is None
+    assert as_text(b"\x1b[2J", complete=True) is None
+    assert as_text(b"", complete=True) == ""
 
 
 def test_every_style_is_one_of_rich() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from amqpsniff.compare import matching
 from amqpsniff.compare.matching import WHOLE, pairs
-from amqpsniff.compare.sighting import Direction, Sighting, Talk
+from amqpsniff.compare.sighting import CapturedConnection, Direction, Sighting
 from amqpsniff.compare.spill import Spill
 from tests.thorough import rounds
 
@@ -31,20 +31,24 @@ def midstream(
     side: str,
     *,
     client: int = 0,
-) -> Talk:
+) -> CapturedConnection:
     """A connection that began before the capture; numbers and bytes of client and broker."""
     directions = (Direction(spill), Direction(spill))
     ends = (f"{side}.{number}:50000", "broker:5672")
-    talk = Talk(None, directions, f"{side}{number}", ends, start_ns=number, client=client)
+    connection = CapturedConnection(
+        None, directions, f"{side}{number}", ends, start_ns=number, client=client
+    )
     for at, start, count in zip((client, 1 - client), starts, octets, strict=True):
         directions[at].start = start
         if count:
             directions[at].coverage.add(0, count, number, number)
-    return talk
+    return connection
 
 
-def sighting(spill: Spill, talks: list[Talk]) -> Sighting:
-    return Sighting(["capture"], spill, {talk.connection_id: talk for talk in talks})
+def sighting(spill: Spill, connections: list[CapturedConnection]) -> Sighting:
+    return Sighting(
+        ["capture"], spill, {connection.connection_id: connection for connection in connections}
+    )
 
 
 @pytest.fixture
@@ -53,9 +57,11 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     pair = matching.paired
 
-    def counted(talk: Talk, other: Talk, how: str) -> matching.Pair | None:
+    def counted(
+        connection: CapturedConnection, other: CapturedConnection, how: str
+    ) -> matching.Pair | None:
         made.append(how)
-        return pair(talk, other, how)
+        return pair(connection, other, how)
 
     monkeypatch.setattr(matching, "paired", counted)
     return made
@@ -107,19 +113,19 @@ def test_what_is_looked_at_makes_no_difference(
     scale = random.choice((1 << 16, 1 << 28, 1 << 31))
 
     def side(name: str) -> Sighting:
-        talks = []
+        connections = []
         for number in range(30):
             starts = (-random.randrange(scale) % WHOLE, random.randrange(scale) % WHOLE)
             octets = (random.randrange(scale // 8), random.choice((0, 1, 1 << 12, scale // 4)))
             one = midstream(spill, number, starts, octets, name, client=random.randrange(2))
             if not octets[1]:
                 one.directions[1 - (one.client or 0)].start = random.choice((None, 5))
-            talks.append(one)
-        return sighting(spill, talks)
+            connections.append(one)
+        return sighting(spill, connections)
 
     sides = side("n"), side("f")
     known = [list(map(id, pair[:2])) for pair in pairs(*sides)[0]]
-    monkeypatch.setattr(matching, "overlapping", lambda far: lambda talk: far)
+    monkeypatch.setattr(matching, "overlapping", lambda far: lambda connection: far)
     assert [list(map(id, pair[:2])) for pair in pairs(*sides)[0]] == known
     if scale > 1 << 16:
         assert known

@@ -231,7 +231,7 @@ def test_rows_that_wait_in_a_file_are_the_same(monkeypatch: pytest.MonkeyPatch) 
 def test_a_bound_on_connections() -> None:
     sighter = Sighter(amqpsniff.open(CLEAN).passes, Vocabulary(), max_connections=1)
     assert list(sighter.read())
-    assert (len(sighter.sighting.talks), sighter.sighting.forgotten) == (1, 1)
+    assert (len(sighter.sighting.connections), sighter.sighting.forgotten) == (1, 1)
 
 
 def test_frames_are_named_for_everything_that_became_of_their_bytes() -> None:
