@@ -1,4 +1,4 @@
-"""The choice of a reader: our own, or tshark where they cannot or where it is asked for."""
+"""The choice of a reader: our own, or tshark if they cannot read the file or on request."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ AnyCapture: TypeAlias = "CaptureFile | TsharkCapture"
 
 AUTO, OWN, TSHARK = "auto", "own", "tshark"
 READERS = (AUTO, OWN, TSHARK)
-"""Who reads: tshark where nothing else can, never, or always."""
+"""Use of tshark: for files that only it can read, never, or always."""
 
 
 def opened(name: str, block_bytes: int, reader: str, opener: Opener | None = None) -> AnyCapture:
-    """Open a capture with the reader that is asked for.
+    """Open a capture with the requested reader.
 
     With `auto` tshark reads a format that is not read here, and a file whose link types are not,
     where it is installed. It reads no file that an `opener` opens. Raises CaptureError,
@@ -50,14 +50,14 @@ def opened(name: str, block_bytes: int, reader: str, opener: Opener | None = Non
 
 
 def _through(name: str, why: str, **how: Any) -> TsharkCapture:
-    """A capture that tshark reads, imported for those that it has to."""
+    """A capture that tshark reads; its module is imported only here."""
     from amqpsniff.capture.tshark_reader import TsharkCapture
 
     return TsharkCapture(name, why, **how)
 
 
 def _with_known_links(file: CaptureFile, block_bytes: int) -> AnyCapture:
-    """The file, or tshark's reading of it when none of its link types is read here."""
+    """The file, or tshark's reading of it if we read none of its link types."""
     kinds = file.first_link_types()
     if not kinds:
         return file
@@ -93,7 +93,7 @@ def _other_pcap(file: CaptureFile, block_bytes: int) -> AnyCapture | None:
 def for_tshark(name: str, *, named: bool) -> bool:
     """True if a file that is not read here may be one for tshark.
 
-    One that was named by itself may be anything; of those found in a folder only known formats are.
+    A file named by the user may have any format; files found in a folder must have a known one.
     """
     if not is_regular(name):
         return False

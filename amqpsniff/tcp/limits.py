@@ -133,5 +133,5 @@ NEVER = 2**63 - 1
 """A deadline that no capture time reaches."""
 
 MIN_RESENT_NS = 3 * MILLISECOND
-"""The soonest after the bytes that follow them that bytes are taken for sent again, not late, as
-Wireshark has it: paths that put packets out of order do so by less."""
+"""Bytes that come this long after those that follow them count as sent again, not as out of order;
+same limit as in Wireshark: paths that change the order of packets do so by less."""
