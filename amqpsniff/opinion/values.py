@@ -108,7 +108,7 @@ def _is_nothing(field: TsharkField) -> bool:
 
 
 def bytes_of(value: Any) -> bytes | None:
-    """The bytes of a text, or of those that are no text; None for what is neither."""
+    """The bytes of a text, or of a value of bytes; None for other values."""
     if isinstance(value, _Fraction):
         return None
     if isinstance(value, str):
@@ -172,19 +172,19 @@ def _labelled(way: str, name: str, value: Any, field: TsharkField) -> Iterator[P
 
 
 def _below(field: TsharkField) -> tuple[list[TsharkField], bytes | None]:
-    """The values inside a value of a table, and its own bytes, None where they are not told.
+    """The values inside a value of a table, and its own bytes, None if tshark does not show them.
 
     Some types have a field name of their own (`amqp.field.timestamp`), so a value inside is known
     by its label, which has a type.
     """
     octets, inside = field.octets, []
-    for one in field.fields:
-        if one.name in _ABOUT_VALUE:
+    for inner in field.fields:
+        if inner.name in _ABOUT_VALUE:
             continue
-        if one.name != field.name and one.name.startswith("amqp.field."):
-            octets = one.octets
-        if one.name == field.name or _TYPED.search(one.label):
-            inside.append(one)
+        if inner.name != field.name and inner.name.startswith("amqp.field."):
+            octets = inner.octets
+        if inner.name == field.name or _TYPED.search(inner.label):
+            inside.append(inner)
     return inside, octets
 
 
