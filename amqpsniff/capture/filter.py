@@ -1,9 +1,9 @@
 """Programs that the kernel runs on every packet to choose those that are captured (classic BPF).
 
 A filter expression is compiled by libpcap (`filter_compiler.py`), once for interfaces whose packets
-begin with an Ethernet header and once for all others, of which only the IP packet is looked at. One
+begin with an Ethernet header and once for all others, where it sees only the IP packet. One
 program is put together from both: it leaves out what a loopback interface sends (the packet comes
-once more, as received), keeps the interfaces that are wanted, and goes on with the part that fits.
+once more, as received), keeps the chosen interfaces, and continues with the part that fits.
 
 Source: linux/Documentation/networking/filter.rst, linux/include/uapi/linux/filter.h.
 """
@@ -75,7 +75,7 @@ def ports_expression(ports: Iterable[int]) -> str:
 def program(expression: str, indices: Sequence[int] = ()) -> bytes:
     """The whole program for the kernel; `indices` are the interfaces to capture, empty for all.
 
-    Where the expression asks about Ethernet, no other interface's packets are let through. Raises
+    If the expression tests Ethernet headers, no other interface's packets pass. Raises
     UsageError for an expression that libpcap does not understand.
     """
     ethernet = _compiled(expression, LINK_ETHERNET)

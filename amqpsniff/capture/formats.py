@@ -194,11 +194,11 @@ def number(octets: bytes, order: str, *, signed: bool = False) -> int:
     return int.from_bytes(octets, "big" if order == "big" else "little", signed=signed)
 
 
-def no_capture(capture: str, head: bytes, where: str = "") -> NotACapture:
+def no_capture(capture: str, head: bytes, position: str = "") -> NotACapture:
     """The error for a file whose bytes, which begin with `head`, are no capture."""
     description, advice = describe(head[:DESCRIBED_BYTES])
-    error = NotACapture(f"{shown(capture)}: not a capture: {where}{description}; {advice}")
-    error.what = f"{where}{description}"
+    error = NotACapture(f"{shown(capture)}: not a capture: {position}{description}; {advice}")
+    error.what = f"{position}{description}"
     return error
 
 

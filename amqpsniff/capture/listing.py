@@ -114,13 +114,13 @@ class Listing:
         """True if it is time for another look."""
         return time.monotonic() >= self._due
 
-    def look(self, own: Identity | None) -> list[str]:
-        """The captures that wait, the oldest first; `own` is the file that is being read."""
+    def look(self, current: Identity | None) -> list[str]:
+        """The captures that wait, the oldest first; `current` is the file that is being read."""
         began = time.monotonic()
         self.present = {}
         for path, status in self._files():
             identity = _identity(status)
-            if identity not in self.present and identity != own:
+            if identity not in self.present and identity != current:
                 self._judge(identity, path, status)
             self.present[identity] = path
         paths = set(self.present.values())
@@ -137,7 +137,10 @@ class Listing:
         }
         now = time.monotonic()
         self._due = now + SPARE * (now - began)
-        return [one.path for one in sorted(waiting, key=lambda file: (file.state, file.path))]
+        return [
+            waiting_file.path
+            for waiting_file in sorted(waiting, key=lambda file: (file.state, file.path))
+        ]
 
     def turned(self, path: str, status: os.stat_result) -> None:
         """A capture is being read, which waited until now."""

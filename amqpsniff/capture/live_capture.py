@@ -228,11 +228,11 @@ class InterfaceCapture:
         present = [index for index in self._indices.values() if index]
         if not self.all and not present:
             return
-        alone = self.names[0] if len(self.names) == 1 and not self.all else ""
-        instructions = filters.program(self._expression, [] if alone or self.all else present)
+        single = self.names[0] if len(self.names) == 1 and not self.all else ""
+        instructions = filters.program(self._expression, [] if single or self.all else present)
         try:
             filters.attach(self._socket, instructions)
-            _bind(self._socket, self._indices[alone] if alone else 0)
+            _bind(self._socket, self._indices[single] if single else 0)
         except OSError as error:
             if error.errno == errno.ENODEV:
                 return

@@ -32,7 +32,7 @@ GLANCE_BYTES = 1 << 14
 MERGED_BYTES = 1 << 25
 MIN_BLOCK_BYTES = 1 << 14
 
-# Past this many captures open at once, descriptors are given back between reads: a process may
+# Past this many captures open at once, files are closed between reads: a process may
 # commonly have 1024, and other parts of it need some.
 MAX_OPEN_FILES = 128
 

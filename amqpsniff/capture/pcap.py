@@ -7,7 +7,7 @@ and the original length; versions before 2.3 wrote the two lengths the other way
 so sometimes. Lengths are believed up to `MAX_PACKET_BYTES` and whatever the header's snap length
 says: writers get that one wrong. A record of nothing but zeros at the epoch is not a packet but the
 zero-filled tail a crash leaves. A file header where a record should be is that of another file,
-which somebody appended: it is read on with.
+that was appended: its records are read too.
 
 After a record that cannot be, the search goes byte by byte. There is no mark to look for, so a
 record has to prove itself: it has a possible time, within 30 days of the last one, and possible

@@ -17,7 +17,7 @@ itself: it has the same length at both ends and holds what its kind asks for. A 
 header, or with an interface description that cannot be read, is left out from there on: what its
 packets are is not known.
 
-A block that is read by itself takes some microseconds. So what is repeated byte for byte is read
+A block that is read by itself takes some microseconds. So repeated bytes are read
 once: an interface description, a section without packets.
 
 Packets of a live run are many, so `enhanced_packets` writes a batch of them at once, as blocks that

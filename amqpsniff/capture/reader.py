@@ -2,8 +2,8 @@
 
 A reader is fed the bytes of one capture file in order, cut anywhere. Every `feed` returns the
 packets that are complete by then, over the very block that was fed, or over that block joined to
-what was left of the one before. Bytes of an unfinished record are held until all of it is there
-and are joined once, so many small pieces cost no more than one large one. A reader does no I/O.
+the rest of the one before. Bytes of an unfinished record are held until it is complete and are
+joined once, so that many small pieces cost no more than a large one. A reader does no I/O.
 
 Record boundaries follow from lengths, so after an invalid record the position of the next is
 unknown. The reader returns the valid part of such a record; then it searches for the next beginning

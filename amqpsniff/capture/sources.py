@@ -130,7 +130,7 @@ def _holds_capture(path: str) -> bool:
     except FileNotFoundError:  # a link to nothing
         return False
     except NotACapture:
-        return for_tshark(path, named=False) or is_packed_capture(path)
+        return for_tshark(path, is_explicit=False) or is_packed_capture(path)
     except (CaptureError, OSError):
         return True
     return True

@@ -273,13 +273,13 @@ class FileCapture(_Followed):
         """The next captures; reports losses."""
         self._looked = time.monotonic()
         status = None if self._file is None else os.fstat(self._file.fileno())
-        own = None if status is None else (status.st_dev, status.st_ino)
-        later = self._listing.look(own)
+        current = None if status is None else (status.st_dev, status.st_ino)
+        later = self._listing.look(current)
         for lost in self._listing.lost:
             self._lose(lost)
         self.notes += self._listing.notes
         self._listing.lost, self._listing.notes = [], []
-        self._miss(there=own is None or own in self._listing.present or bool(later))
+        self._miss(is_present=current is None or current in self._listing.present or bool(later))
         return later
 
     def _lose(self, lost: Lost) -> None:
@@ -288,9 +288,9 @@ class FileCapture(_Followed):
         if len(self.findings) < MAX_LOST:
             self.findings.append(Finding("capture-unreadable", lost.text, lost.path))
 
-    def _miss(self, *, there: bool) -> None:
+    def _miss(self, *, is_present: bool) -> None:
         """Report a removed file if it has no successor for a while."""
-        if there:
+        if is_present:
             self._missed_at = self._looked
         elif self._looked - self._missed_at >= self.gone_seconds:
             self._missed_at = math.inf

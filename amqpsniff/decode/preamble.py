@@ -6,7 +6,7 @@ many more as the last two of these say: addresses, then fields of type, length a
 behind the proxy is not remembered.
 
 A client asks a proxy for a connection to the broker with SOCKS 4, 4a or 5 or with HTTP CONNECT,
-waits for the answer and goes on in the same TCP connection. All of it that stands in the client's
+waits for the answer and continues in the same TCP connection. All of it that is in the client's
 direction before AMQP is skipped as one header: of SOCKS 5 the methods it offers, name and password
 where one of them asks for these, and the request. The search for the broker's first frame passes
 over what the proxy answers.

@@ -250,7 +250,7 @@ def login_name(payload: bytes) -> str | None:
 
     Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero bytes) and
     AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others, when it is cut, and when it
-    is not exactly that: what stands in the name's place may be the password then.
+    is not exactly that: the bytes in the name's place may be the password then.
     """
     return (_known_name if len(payload) <= LONG_LOGIN_BYTES else _login_name)(payload)
 

@@ -8,7 +8,7 @@ by a plausible header. A candidate dies where that fails. Candidates that meet a
 boundary are one chain from there on: one with a strong frame stays, else the earlier.
 
 A body says so little that the first one of a chain has to be awaited, or to stand behind an end
-byte or at the begin of what is there. The rest of a content header often looks like one: the 3 of
+byte or at the begin of the bytes. The rest of a content header often looks like one: the 3 of
 a body size, flags for headers alone, the table's size, the table, and the header's end byte.
 
 A chain is believed when it has a strong frame and a plausible header behind it, when it has three
@@ -17,12 +17,12 @@ the end of the half-stream or before a hole, where nothing more can confirm it, 
 enough, or a frame that ends exactly there; before a hole also the beginning of a method or content
 header. The first chain to be believed wins, at the ends the earliest.
 
-Whether the conversation is AMQP at all is not taken on the word of what a hole cut off: bytes of
-any protocol that counts and sizes things in binary look like the beginning of a frame now and then.
+Bytes before a hole do not prove that the conversation is AMQP at all: bytes of any protocol with
+binary counts and sizes sometimes look like the beginning of a frame.
 Until something else has shown that it is, only the third beginning is believed, of three runs of
 bytes between holes one after the other that begin with one, as those of packets that were cut do.
 
-What is found must not depend on the packets that the bytes came in. So everything is decided in
+The result must not depend on the packets that the bytes came in. So everything is decided in
 the order of the stream: each position, and each boundary that a candidate waits for, has its turn
 as soon as `HEADER_BYTES` are there behind it, or a frame's end is; the search stops at belief, and
 what lies behind the chain goes the way of all other bytes.

@@ -236,7 +236,7 @@ class Rows:
     def give(self) -> Any:
         """These rows as another object, to be given out.
 
-        What still refers to this one, a message that waits for its outcome, holds no columns then:
+        Messages that wait for their outcome still refer to this object, which has no columns then:
         else one message that is never settled would hold a batch of them.
         """
         batch = type(self)(self.vocabularies, 1, self.wanted)

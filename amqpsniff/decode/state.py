@@ -37,7 +37,7 @@ MAX_KEPT_BYTES = 16_384
 MAX_UNFINISHED_BYTES = 64 * 1024 * 1024
 """Bytes that all half-streams hold of frames and contents that are not whole, and of what may turn
 out to be frames while framing is searched: each may be of 1 MiB, on each of 65,535 channels of each
-connection. Beyond half of it, buffers with nothing in them are given back at once."""
+connection. Beyond half of it, empty buffers are released at once."""
 
 FIRST_STORE_BYTES = 256
 """Bytes that an empty store has room for."""
@@ -370,7 +370,7 @@ class Half:
     ) -> cython.longlong:
         """Append bytes of a reader to the frame under way; how many there was room for.
 
-        Where that is not all of them, the frame is cut: the rest is only counted.
+        If there was not room for all, the frame is cut: the rest is only counted.
         """
         if self.store is None:
             self.store = StreamBuffer(self.budget)

@@ -100,9 +100,11 @@ def only_theirs(frame: Theirs) -> Difference:
 def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
     """All in which two sightings of a frame differ."""
 
-    def differ(what: str, mine: object, other: object, name: str | None = None) -> Difference:
+    def differ(
+        what: str, our_value: object, their_value: object, name: str | None = None
+    ) -> Difference:
         location = (ours.packet_number, ours.channel, ours.method)
-        return Difference(*location, what, name, mine, other, ours, theirs)
+        return Difference(*location, what, name, our_value, their_value, ours, theirs)
 
     if ours.kind != theirs.kind:
         yield differ(KIND, ours.kind, theirs.kind)

@@ -66,10 +66,10 @@ class Pseudonyms:
 
 def _numbered(number: int, octets: int) -> bytes:
     """A number in `octets` letters and digits; its end, if it has more."""
-    made = bytearray(bytes([_PAD])) * octets
+    letters = bytearray(bytes([_PAD])) * octets
     at = octets
     while at > 0 and (number or at == octets):
         at -= 1
         number, digit = divmod(number, len(_DIGITS))
-        made[at] = _DIGITS[digit]
-    return bytes(made)
+        letters[at] = _DIGITS[digit]
+    return bytes(letters)

@@ -1,6 +1,6 @@
 """The policy of sanitizing: a row for each value of the protocol.
 
-Deny by default: a text that no row names is filler, and so is what is in a table under a name that
+Deny by default: a text without a row is filler, and so is a value in a table under a name that
 no row has. Numbers and bits of methods stay, for they are counts, tags and codes; numbers in tables
 and headers stay only where a row says so.
 

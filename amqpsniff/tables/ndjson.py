@@ -8,7 +8,7 @@ key after them; neighbours that share their codes become one.
 
 A cell writes its key and the value of one row. What is the same in all rows is prepared text; what
 differs is written from the column's own buffers. From the line of a row in which all is null
-`_write_rows` copies what stands between two values, so that nulls cost a test.
+`_write_rows` copies the bytes between two values, so that nulls cost a test.
 
 `arguments` and `headers` hold JSON objects already and are copied. Types that the tables of the
 contract do not have come from SQL and take the slow way, through `values.json_text`.

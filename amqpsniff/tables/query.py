@@ -240,8 +240,8 @@ class Result(Tabular[pa.RecordBatch]):
         ahead = self._ready.look_ahead()
         columns = [python_values(column[: ROWS_SHOWN + 1]) for batch in ahead for column in batch]
         rows = list(zip(*columns, strict=True))
-        more = len(rows) > ROWS_SHOWN
-        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=more)
+        has_more = len(rows) > ROWS_SHOWN
+        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=has_more)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         run, self._ready = self._ready or _Run(*self._query), None

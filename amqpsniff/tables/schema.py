@@ -230,7 +230,7 @@ JSON_COLUMNS: Final = frozenset(("arguments", "headers", "annotations", "filter"
 
 ROWS_FORM: Final = 5
 """Number of the rows that captures give: raised whenever rows, columns or findings of any capture
-change, or the layout of archives. An archive that was made under another is decoded anew."""
+change, or the layout of archives. An archive with another value is decoded again."""
 
 
 def schema_of(table: str, *, everything: bool = False) -> pa.Schema:

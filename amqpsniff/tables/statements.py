@@ -64,7 +64,7 @@ def column_names(nodes: Iterable[dict[str, Any]], names: Collection[str]) -> Ite
 
 def needs_all(nodes: list[dict[str, Any]], tables: Collection[str]) -> bool:
     """True if a statement may use columns that it does not name."""
-    # A table's name means all of its columns, its alias too; only what is after FROM has `sample`.
+    # A table's name means all of its columns, its alias too; only tables after FROM have `sample`.
     references = [node for node in nodes if node.get("alias") and "sample" in node]
     wholes = {name.lower() for name in tables} | {str(node["alias"]).lower() for node in references}
     for node in nodes:

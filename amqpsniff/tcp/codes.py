@@ -13,7 +13,7 @@ OPEN, DATA, GAP, CLOSE = range(4)
 
 RETRANSMITTED, SAME_PACKET, OUT_OF_ORDER, CONFLICT, LIMIT = 1, 2, 4, 8, 16
 """Bits of `HalfStream.insert` about a segment; the first two exclude each other. Out of order is
-what comes after bytes that follow it."""
+bytes that come after those that follow them."""
 
 HISTORY_SAME_PACKET, HISTORY_CONFLICT = 1, 2
 """Bits of `History.compare` about bytes that were sent before."""

@@ -507,7 +507,7 @@ QUIETEST = cython.declare(cython.int, 1_024)
 KEY_BYTES = cython.declare(cython.longlong, 40)
 IPV4_KEY_BYTES = cython.declare(cython.longlong, 12)
 
-# What stands in the place of half-streams whose conversation has ended: one that is not open.
+# Placeholder for half-streams whose conversation has ended: one that is not open.
 _ENDED = cython.declare(HalfStream, HalfStream(None, -1))
 _ENDED.open = 0
 

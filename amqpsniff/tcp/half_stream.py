@@ -113,7 +113,7 @@ class Segment:
         return 0
 
 
-# What `Held.add` found.
+# Results of `Held.add`.
 ADDED = cython.declare(cython.int, 1)
 DIFFERS = cython.declare(cython.int, 2)
 
@@ -440,7 +440,9 @@ class HalfStream:
     # bytes that are missing
     waiting_until: cython.longlong  # the half-stream waits for bytes before this offset; -1 if not
     waiting_acked: cython.schar  # `ack_seen` when the wait began
-    deadline_segments: cython.longlong  # the wait ends at so many segments of the conversation
+    deadline_segments: (
+        cython.longlong
+    )  # the wait ends at this number of the conversation's segments
     deadline_ns: cython.longlong  # or at this time
     abandoned_below: cython.longlong  # holes before this offset are given up
     not_captured: cython.schar  # bytes are acknowledged and not in the capture: none are waited for

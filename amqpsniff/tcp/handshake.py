@@ -227,7 +227,7 @@ def _whose_answer(
     if half.isn == seq:
         return CURRENT
     if other.isn >= 0 and other.isn != acked_isn:
-        # It may acknowledge what came with the SYN, too (RFC 7413).
+        # It may acknowledge the data of the SYN, too (RFC 7413).
         if half.isn < 0 and half.next_offset == 0:
             if ((acked_isn - other.isn) & MASK) <= other.next_offset and _fits(half, seq):
                 return CURRENT

@@ -40,7 +40,7 @@ class Limits(NamedTuple):
     # 768 bytes at least for a segment that waits, so as many fit into its largest buffer twice.
     held_segments: int = 16 * 1024
 
-    # How long a hole is waited for when the receiver has acknowledged what lies beyond it: it got
+    # How long to wait for a hole if the receiver has acknowledged bytes beyond it: it got
     # the segment, so if the capture has it, it is a matter of two queues or two interfaces being
     # read out of step. Segments of the same conversation, or time, whichever comes first: busy
     # connections were seen to send 350 segments in 3 ms. What answers it is held as well, so

@@ -49,7 +49,7 @@ _ICMPV6_PLAIN = (1, 2, 3, 4, 128, 129)
 _ARP_BYTES = 28
 _MAX_MISSING = cython.declare(cython.longlong, 1 << 20)
 """Bytes that a packet may lack for its checksum to be made: no packet is longer, but a record's
-length says what it likes."""
+length may have any value."""
 _FILLER = b"\x78"
 
 

@@ -183,8 +183,8 @@ class Reassembler:
         offset of its first byte, where that byte is in the batch's bytes, how many bytes were
         captured, and the offset that the other side had acknowledged last, -1 if it had not. A
         segment without a conversation is left out, and so is one that came in IP fragments. A
-        repeated segment has the offsets of what it repeats. The first byte of a stream is 0, so
-        offsets of what came before it are negative.
+        repeated segment has the offsets of the bytes that it repeats. The first byte of a stream is
+        0, so offsets of bytes before it are negative.
         """
         positions, self.slow_path.positions = self.slow_path.positions, array("q")
         return positions

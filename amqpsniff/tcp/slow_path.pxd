@@ -43,8 +43,8 @@ cdef class SlowPath:
     cdef int _replay_pending(self, object pending) except? -1
     cdef int _replay_segments(self, object segments) except? -1
     cdef object _kept_segment(self, bytes key, Segment segment)
-    cdef FollowedSegment _recall(self, object kept)
-    cdef int _replay(self, object kept, FollowedSegment segment) except? -1
+    cdef FollowedSegment _recall(self, object saved)
+    cdef int _replay(self, object saved, FollowedSegment segment) except? -1
     cdef int _open(self, Segment segment, long long serial) except? -1
     cdef int _evict(self, long long number, long long ts_ns) except? -1
     cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int has_ended) except? -1

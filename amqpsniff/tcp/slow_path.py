@@ -230,19 +230,19 @@ class SlowPath:
             self.starts[serial] = (pending.first_key(), starts)
         self.pending.remove(pending)
         self.deadlines.expect(self.pending.deadline_ns)
-        for kept in pending.arranged():
-            segment = self._recall(kept)
+        for saved in pending.arranged():
+            segment = self._recall(saved)
             if self.find(segment.rows, 0) is None:
                 if opened:
                     if not may_open(self.table, segment):
                         continue
-                    serial = kept.number
+                    serial = saved.number
                 self._open(segment, serial)
             if not opened:
                 half = self.find(segment.rows, 0)
                 set_starts(self.table, self.table.conversations[half.index >> 1], starts)
             opened = True
-            self._replay(kept, segment)
+            self._replay(saved, segment)
         self.history.identification, self.segment_serial = identification, current_serial
         return 0
 
@@ -251,12 +251,12 @@ class SlowPath:
         segment: FollowedSegment
         identification: cython.longlong = self.history.identification
         current_serial: cython.longlong = self.segment_serial
-        for kept in segments:
-            segment = self._recall(kept)
-            self.segment_serial = kept.segment_serial
+        for saved in segments:
+            segment = self._recall(saved)
+            self.segment_serial = saved.segment_serial
             if self.find(segment.rows, 0) is None:
-                self._open(segment, kept.number)
-            self._replay(kept, segment)
+                self._open(segment, saved.number)
+            self._replay(saved, segment)
         self.history.identification, self.segment_serial = identification, current_serial
         return 0
 
@@ -274,17 +274,17 @@ class SlowPath:
         return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.segment_serial)
 
     @cython.cfunc
-    def _recall(self, kept: Any) -> FollowedSegment:
+    def _recall(self, saved: Any) -> FollowedSegment:
         """A segment that was kept: its payload is now in bytes of its own."""
-        self.writer.extra.append(kept.octets)
-        row: cython.longlong[::1] = kept.row
+        self.writer.extra.append(saved.octets)
+        row: cython.longlong[::1] = saved.row
         row[EXTRA], row[START], row[SEEN] = len(self.writer.extra) - 1, 0, self.history.seen
-        return self._segment(kept.octets, row, 0, kept.number, kept.ts_ns)
+        return self._segment(saved.octets, row, 0, saved.number, saved.ts_ns)
 
-    def _replay(self, kept: Any, segment: FollowedSegment) -> cython.int:
+    def _replay(self, saved: Any, segment: FollowedSegment) -> cython.int:
         """Follow a segment that was kept, as of the time when it came."""
         self.history.identification = segment.rows[IDENTIFICATION]
-        self.segment_serial = kept.segment_serial
+        self.segment_serial = saved.segment_serial
         return self._handle(segment, self.find(segment.rows, 0).index)
 
     def _open(self, segment: Segment, serial: cython.longlong) -> cython.int:
@@ -495,7 +495,7 @@ class SlowPath:
             return not half.open
         if not half_known and other.isn >= 0 and acks:
             if (segment.ack - other.isn - 1) & MASK > self.limits.closed_near_bytes:
-                return True  # it answers what came before the SYN
+                return True  # it answers segments before the SYN
         if segment.length == 0 or not (
             (not half_known and other.isn >= 0) or (not other_known and half.isn >= 0 and acks)
         ):

@@ -13,7 +13,7 @@ stream, the bytes that were captured are decrypted all the same.
 TLS 1.3 has keys for the handshake and others for what follows. Key logs that lack the former do:
 the records of the handshake do not open then, and the first that opens begins what follows.
 
-Whether a conversation that does not open is AMQP cannot be seen; `suspicion` gives the reason why
+A conversation that does not open does not show if it is AMQP; `suspicion` gives the reason why
 it may be: the negotiated protocol (ALPN), the usual port, or a requested port. Only another
 protocol in the ALPN, or the port of another protocol, excludes it.
 """
@@ -242,7 +242,9 @@ class TlsConversation:
         if self.claims is not None:
             clear_payload = payload if self._is_clear(direction, header) else None
             self.claims.append(
-                RecordClaim(self.serial, direction.index, direction.place, header, clear_payload)
+                RecordClaim(
+                    self.serial, direction.index, direction.record_offset, header, clear_payload
+                )
             )
         self._take(direction, header, payload, number, ts_ns)
 
@@ -291,12 +293,12 @@ class TlsConversation:
             del direction.messages[: 4 + length]
             self._message(direction, kind, body)
 
-    def _message(self, direction: Direction, kind: int, body: bytes, whole: bool = True) -> None:
+    def _message(self, direction: Direction, kind: int, body: bytes, is_whole: bool = True) -> None:
         if kind == CLIENT_HELLO and self.client is None:
             self.client = direction.index
         elif kind == SERVER_HELLO and self.client is None:
             self.client = 1 - direction.index
-        self.handshake.message(kind, body, direction.index == self.client, whole)
+        self.handshake.message(kind, body, direction.index == self.client, is_whole)
         if kind == SERVER_HELLO and self.handshake.server is not None:
             self._hello(direction)
         elif kind == ENCRYPTED_EXTENSIONS:
@@ -314,8 +316,8 @@ class TlsConversation:
     def _hello(self, direction: Direction) -> None:
         """The server has chosen: in TLS 1.3 all that follows is encrypted."""
         if self.handshake.version == TLS_1_3 and not direction.encrypted:
-            for one in self.directions:
-                one.encrypted = True
+            for peer in self.directions:
+                peer.encrypted = True
             self._begin()
 
     def _change_cipher(self, direction: Direction) -> None:
@@ -452,7 +454,7 @@ class TlsConversation:
         """Keep an encrypted record until there are keys."""
         if direction.first is None:
             answered_end = self.directions[1 - direction.index].end
-            end = direction.place + HEADER + len(payload)
+            end = direction.record_offset + HEADER + len(payload)
             direction.first = FirstRecord(len(payload), end, number, ts_ns, answered_end)
         if self.state == SEALED:
             direction.silence()
@@ -483,7 +485,7 @@ class TlsConversation:
         self._messages(direction, b"")
         if len(direction.messages) > 4:
             kind, body = direction.messages[0], bytes(direction.messages[4:])
-            self._message(direction, kind, body, whole=False)
+            self._message(direction, kind, body, is_whole=False)
         direction.messages.clear()
 
     # records of a direction that has keys

@@ -49,22 +49,22 @@ MAX_NAME_BYTES = 255
 
 @cython.cclass
 class Fields:
-    """Reads fields one after the other; past the end they are empty and `whole` is False."""
+    """Reads fields one after the other; past the end they are empty and `is_whole` is False."""
 
     octets: bytes
     at: cython.Py_ssize_t
-    whole = cython.declare(cython.bint, visibility="readonly")
+    is_whole = cython.declare(cython.bint, visibility="readonly")
 
     def __init__(self, octets: bytes) -> None:
         self.octets = octets
         self.at = 0
-        self.whole = True
+        self.is_whole = True
 
     @cython.ccall
     def take(self, count: cython.Py_ssize_t) -> bytes:
         """The next bytes; empty if fewer are left."""
         if count > len(self.octets) - self.at:
-            self.whole = False
+            self.is_whole = False
             self.at = len(self.octets)
             return b""
         self.at += count
@@ -163,7 +163,7 @@ def read_server_hello(body: bytes) -> ServerHello | None:
     random = fields.take(32)
     session_id = fields.vector(1)
     suite = fields.number(2)
-    if not fields.whole:
+    if not fields.is_whole:
         return None
     fields.take(1)
     extensions = _extensions(fields)
@@ -320,11 +320,11 @@ class Handshake:
         self._bytes = 0
         self._session_hash = self._exchange = self._ticket = b""
 
-    def message(self, kind: int, body: bytes, from_client: bool, whole: bool = True) -> None:
-        """The next message of either side, or, when not `whole`, the beginning of one."""
+    def message(self, kind: int, body: bytes, from_client: bool, is_whole: bool = True) -> None:
+        """The next message of either side, or, when not `is_whole`, the beginning of one."""
         if kind == CLIENT_HELLO and self.master:
             self.renew()
-        self._note(kind, body, whole)
+        self._note(kind, body, is_whole)
         if kind == CLIENT_HELLO:
             self.client = read_client_hello(body) or self.client
         elif kind == SERVER_HELLO:
@@ -334,19 +334,19 @@ class Handshake:
             self.protocol = protocol or self.protocol
         elif kind == CERTIFICATE_REQUEST:
             self.requests_certificate = True
-        elif kind == CERTIFICATE and whole:
+        elif kind == CERTIFICATE and is_whole:
             self._certificates(body, from_client)
         elif kind == CLIENT_KEY_EXCHANGE:
             self._key_exchange(body)
         elif kind == NEW_SESSION_TICKET and self.version != TLS_1_3:
             self._ticket = read_ticket(body)
 
-    def _note(self, kind: int, body: bytes, whole: bool) -> None:
+    def _note(self, kind: int, body: bytes, is_whole: bool) -> None:
         """Keep a message for the session hash, as long as it may be needed."""
         if self._transcript is None or kind == HELLO_REQUEST:
             return
         self._bytes += len(body)
-        if not whole or self._bytes > MAX_TRANSCRIPT_BYTES:
+        if not is_whole or self._bytes > MAX_TRANSCRIPT_BYTES:
             self._transcript = None
             return
         self._transcript.append(bytes((kind,)) + len(body).to_bytes(3, "big") + body)

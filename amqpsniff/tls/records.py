@@ -66,7 +66,7 @@ class Direction:
         records: Records handed on; those that only add to a message are not.
         held: Bytes kept of a record that is not whole.
         end: Stream offset behind the bytes that were heard, as they were sent.
-        place: Stream offset of the record that is handed on.
+        record_offset: Stream offset of the record that is handed on.
         first: Its first encrypted record for which there were no keys yet, or None.
     """
 
@@ -84,7 +84,7 @@ class Direction:
     records = cython.declare(cython.longlong, visibility="public")
     held = cython.declare(cython.longlong, visibility="public")
     end = cython.declare(cython.longlong, visibility="public")
-    place = cython.declare(cython.longlong, visibility="public")
+    record_offset = cython.declare(cython.longlong, visibility="public")
     first = cython.declare(object, visibility="public")
     _buffer: Any
     _need: cython.longlong
@@ -107,7 +107,7 @@ class Direction:
         self.records = 0
         self.held = 0
         self.end = 0
-        self.place = 0
+        self.record_offset = 0
         self.first = None
         self._buffer = bytearray()
         self._need = HEADER
@@ -175,7 +175,7 @@ class Direction:
             self._need = length
             self.records += 1
             header, payload = octets[at : at + HEADER], octets[at + HEADER : at + length]
-            self.place = self.end - (end - at)
+            self.record_offset = self.end - (end - at)
             self.conversation.record(self, header, payload, number, ts_ns)
             at += length
             if self.mode != CUTTING:

@@ -8,7 +8,7 @@ under way a segment is taken for the next boundary if a plausible frame begins i
 messages (RFC 7692) are not unpacked: one byte may stand for a thousand.
 
 Where the snap length, or a hole, took the end of a request or an answer, the client's first frame
-tells: the protocol header in it comes behind both.
+shows them: the protocol header in it comes behind both.
 
 One that was joined later is recognized by a side's first frame with a whole frame of AMQP in it.
 
@@ -60,7 +60,7 @@ class Way:
     Args:
         index: Which half-stream of its conversation it is.
         masked: Whether its frames have to be masked.
-        joined: Whether it goes on in frames from an offset that is still to be set, without a head.
+        joined: It continues in frames from an offset that is set later, without a head.
     """
 
     def __init__(self, sink: Any, index: int, masked: bool, joined: bool = False) -> None:

@@ -50,7 +50,7 @@ class PacketCopier:
     ) -> None:
         """Write a packet of the batch, with more comments.
 
-        Where packets are `numbered` as they were, records that are no packets stay between.
+        If packets are `numbered` as before, records that are no packets stay between them.
         """
         writer, number = self._open(), batch.number[row]
         if numbered:
