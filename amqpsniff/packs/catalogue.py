@@ -581,8 +581,8 @@ def _source(text: str, column: str) -> ValueSource:
     path = tuple(
         name_ or int(index) for name_, index in _STEP.findall(match["path"] or "")
     )  # fmt: skip
-    only = (match["header"], match["wanted"]) if match["header"] else None
-    return ValueSource(place, name, path, pattern, form, only)
+    required_header = (match["header"], match["wanted"]) if match["header"] else None
+    return ValueSource(place, name, path, pattern, form, required_header)
 
 
 def _place(match: re.Match[str], properties: tuple[str, ...]) -> tuple[str, str]:
