@@ -1,7 +1,7 @@
 """Compressed captures: bytes of a gzip or zstd stream in, the bytes within out.
 
 Both machines take any number of members (frames) one after the other, hand out at most a bounded
-number of bytes at a time whatever a hostile stream expands to, and keep what was decoded before
+number of bytes at a time whatever a hostile stream expands to, and keep the bytes decoded before
 damage. Padding of zeros after a gzip member is allowed, as gzip allows it.
 
 Source: RFC 1952, RFC 8878.
@@ -92,9 +92,9 @@ class GzipBytes:
 
 def _salvage(member: Any, octets: bytes) -> Iterator[bytes]:
     """The decoded bytes before the damage: the decoder returns none when it fails."""
-    for at in range(len(octets)):
+    for i in range(len(octets)):
         try:
-            piece = member.decompress(octets[at : at + 1])
+            piece = member.decompress(octets[i : i + 1])
         except zlib.error:
             return
         if piece:

@@ -1,4 +1,4 @@
-"""One capture file, or a stream of one: opened by name, told by its content, read block by block.
+"""One capture file, or a stream of one: opened by name, recognized by content, read by blocks.
 
 Bytes are delivered as they arrive: a read takes the available bytes and never waits for a full
 block, so a capture that is still being written to a pipe comes out packet by packet.
@@ -134,7 +134,7 @@ class CaptureFile:
 
     @property
     def sections(self) -> list[PcapngSection]:
-        """Sections of a pcapng file begun so far; none of a pcap file."""
+        """Sections of a pcapng file begun so far; empty for a pcap file."""
         return getattr(self._reader, "sections", [])
 
     @property
@@ -200,8 +200,8 @@ class CaptureFile:
             self._set_back += 1
             number = batch.number[row]
             detail = f"packet {number} is {duration(step_ns)} before the packet in front of it"
-            place = self.capture, number, batch.ts_ns[row]
-            self.findings.append(Finding("clock-set-back", detail, *place))
+            location = self.capture, number, batch.ts_ns[row]
+            self.findings.append(Finding("clock-set-back", detail, *location))
 
     def __enter__(self) -> CaptureFile:
         return self
@@ -215,22 +215,22 @@ class CaptureFile:
         self._source.close()
 
     def at_rest(self) -> bool:
-        """True if it is still being written, and all there is so far was read."""
+        """True if it is still being written, and all bytes so far were read."""
         return not self._ahead and self._source.at_rest()
 
     def park(self) -> None:
-        """Give the file descriptor back until the next read, where the file can be opened again."""
+        """Close the file until the next read, if it can be opened again."""
         self._source.park()
 
     def _end(self) -> PacketBatch | None:
         self._source.close()
-        found = self._disorder.take(self.capture)
-        if found is not None:
-            self.findings.append(found)
+        finding = self._disorder.take(self.capture)
+        if finding is not None:
+            self.findings.append(finding)
         return self._bytes.finish(cut=False)
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
-        """The reader for what the first bytes say it is, and all bytes for it."""
+        """The reader of the format that the first bytes show, and all bytes for it."""
         blocks = self._read()
         first = list(islice(blocks, 1))
         self._bytes.refuse()
@@ -250,8 +250,8 @@ class CaptureFile:
             try:
                 octets = self._source.read(self.block_bytes)
             except OSError as error:
-                where = f"at offset {self._source.position} of the file"
-                detail = f"{_reason(error)} {where}"
+                position = f"at offset {self._source.position} of the file"
+                detail = f"{_reason(error)} {position}"
                 self._bytes.trouble = "capture-unreadable", detail
                 return
             if not octets:
@@ -287,7 +287,7 @@ class _Disorder:
 def is_regular(name: str) -> bool:
     """True if a name stands for a file that gives the same bytes whenever it is opened.
 
-    Pipes and devices do not, nor does a file that is not there.
+    Pipes and devices do not, nor does a missing file.
     """
     try:
         return name != STANDARD_INPUT and stat.S_ISREG(Path(name).stat().st_mode)

@@ -1,9 +1,9 @@
 """Programs that the kernel runs on every packet to choose those that are captured (classic BPF).
 
 A filter expression is compiled by libpcap (`filter_compiler.py`), once for interfaces whose packets
-begin with an Ethernet header and once for all others, of which only the IP packet is looked at. One
+begin with an Ethernet header and once for all others, where it sees only the IP packet. One
 program is put together from both: it leaves out what a loopback interface sends (the packet comes
-once more, as received), keeps the interfaces that are wanted, and goes on with the part that fits.
+once more, as received), keeps the chosen interfaces, and continues with the part that fits.
 
 Source: linux/Documentation/networking/filter.rst, linux/include/uapi/linux/filter.h.
 """
@@ -66,20 +66,20 @@ def ports_expression(ports: Iterable[int]) -> str:
 
     Fragments of IP packets have no ports, so they are let through.
     """
-    named = " or ".join(f"port {port}" for port in sorted(ports))
-    if not named:
+    terms = " or ".join(f"port {port}" for port in sorted(ports))
+    if not terms:
         return ""
-    return f"(tcp and ({named})) or (ip[6:2] & 0x1fff != 0) or (ip6 proto 44)"
+    return f"(tcp and ({terms})) or (ip[6:2] & 0x1fff != 0) or (ip6 proto 44)"
 
 
 def program(expression: str, indices: Sequence[int] = ()) -> bytes:
-    """The whole program for the kernel; `indices` are interfaces that are wanted, none for all.
+    """The whole program for the kernel; `indices` are the interfaces to capture, empty for all.
 
-    Where the expression asks about Ethernet, no other interface's packets are let through. Raises
+    If the expression tests Ethernet headers, no other interface's packets pass. Raises
     UsageError for an expression that libpcap does not understand.
     """
     ethernet = _compiled(expression, LINK_ETHERNET)
-    other = [_from_network(one) for one in _without_ethernet(expression)]
+    other = [_from_network(instruction) for instruction in _without_ethernet(expression)]
     chosen = [
         Instruction(_LOAD, 0, 0, _HARDWARE),
         Instruction(_JUMP_EQUAL, 2, 0, _ARPHRD_ETHERNET),
@@ -89,12 +89,13 @@ def program(expression: str, indices: Sequence[int] = ()) -> bytes:
         *other,
     ]
     return b"".join(
-        struct.pack("=HBBI", *one) for one in [*_received(), *_wanted(indices), *chosen]
+        struct.pack("=HBBI", *instruction)
+        for instruction in [*_received(), *_wanted(indices), *chosen]
     )
 
 
 def needs_ethernet(expression: str) -> bool:
-    """True if an expression asks about what packets without an Ethernet header do not have.
+    """True if an expression tests fields that only packets with an Ethernet header have.
 
     Raises UsageError for one that libpcap does not understand at all.
     """
@@ -135,7 +136,7 @@ def _received() -> list[Instruction]:
 
 
 def _wanted(indices: Sequence[int]) -> list[Instruction]:
-    """Leave out all interfaces but these; none wanted means all."""
+    """Leave out all interfaces but these; without any, all are captured."""
     if not indices:
         return []
     listed = list(indices)[:MAX_INTERFACES]
@@ -149,18 +150,20 @@ def _compiled(expression: str, link_type: int) -> list[Instruction]:
     """The program that libpcap compiles from an expression, accepting whole packets."""
     if not expression.strip():
         return [Instruction(_RETURN, 0, 0, WHOLE_BYTES)]
-    found = _programs(expression)[link_type]
-    if isinstance(found, str):
-        raise UsageError(found)
+    result = _programs(expression)[link_type]
+    if isinstance(result, str):
+        raise UsageError(result)
     return [
-        one._replace(number=WHOLE_BYTES) if one.code == _RETURN and one.number else one
-        for one in (Instruction(*numbers) for numbers in found)
+        instruction._replace(number=WHOLE_BYTES)
+        if instruction.code == _RETURN and instruction.number
+        else instruction
+        for instruction in (Instruction(*numbers) for numbers in result)
     ]
 
 
 @cache
 def _programs(expression: str) -> dict[int, list[list[int]] | str]:
-    """Programs from `filter_compiler` by link type; a text where there is an error.
+    """Programs from `filter_compiler` by link type; the text of an error instead of one.
 
     It is kept, since a process that gave up its rights may not start another one. scapy must not
     touch the home directory, which may belong to another user (`sudo -E`): folders that cannot be
@@ -181,14 +184,14 @@ def _programs(expression: str) -> dict[int, list[list[int]] | str]:
         env=safe_environment() | folders | homes,
     )
     if done.returncode:  # it reads much of the system when it is imported
-        why = (done.stderr.splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise UsageError(f"a capture filter needs scapy, whose import failed ({why}); {pipe}")
+        reason = (done.stderr.splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise UsageError(f"a capture filter needs scapy, whose import failed ({reason}); {pipe}")
     return dict(zip(links, json.loads(done.stdout), strict=True))
 
 
-def _from_network(one: Instruction) -> Instruction:
+def _from_network(instruction: Instruction) -> Instruction:
     """An instruction that reads from the IP header on."""
-    if one.code in _DIRECT or one.code in _INDIRECT:
-        if one.number < _NETWORK:
-            return one._replace(number=one.number + _NETWORK)
-    return one
+    if instruction.code in _DIRECT or instruction.code in _INDIRECT:
+        if instruction.number < _NETWORK:
+            return instruction._replace(number=instruction.number + _NETWORK)
+    return instruction

@@ -19,7 +19,7 @@ _LIBPCAP_RAW_IP = 12
 
 
 def _compiled(expression: str, link_type: int) -> list[list[int]] | str:
-    """The instructions of a filter; a text where there is no such filter."""
+    """The instructions of a filter; the text of the error if it is invalid."""
     try:
         program = compile_filter(
             expression, linktype=_LIBPCAP_RAW_IP if link_type == LINK_RAW else link_type
@@ -31,10 +31,13 @@ def _compiled(expression: str, link_type: int) -> list[list[int]] | str:
         )
     except Scapy_Exception as error:
         return f"invalid capture filter {expression!r}: {error}"
-    made = [[one.code, one.jt, one.jf, one.k] for one in program.bf_insns[: program.bf_len]]
+    instructions = [
+        [instruction.code, instruction.jt, instruction.jf, instruction.k]
+        for instruction in program.bf_insns[: program.bf_len]
+    ]
     free_filter(program)
-    return made
+    return instructions
 
 
 if __name__ == "__main__":
-    json.dump([_compiled(sys.argv[1], int(one)) for one in sys.argv[2:]], sys.stdout)
+    json.dump([_compiled(sys.argv[1], int(link_type)) for link_type in sys.argv[2:]], sys.stdout)

@@ -68,7 +68,7 @@ _OTHERS = (
     (b"GIF8", "a GIF image", NOTHING),
 )
 _TAR_MAGIC_AT = 257
-"""Where a tar archive says that it is one: its first entry's name comes before."""
+"""Offset of a tar archive's magic number: its first entry's name comes before."""
 
 _TEXT_ADVICE = 'give a pcap or pcapng file ("text2pcap" turns hex dumps into one)'
 
@@ -81,25 +81,27 @@ LINK_TYPES = frozenset(
 
 def is_wiresharks(octets: bytes) -> bool:
     """True if a file begins as a format that is not read here and that Wireshark reads."""
-    return _known(octets)[1] == _EDITCAP
+    return _match(octets)[1] == _EDITCAP
 
 
 def may_be_wiresharks(octets: bytes) -> bool:
-    """True if Wireshark may read a file that is not read here: it begins as nothing else known."""
-    advice = _known(octets)[1]
+    """True if Wireshark may read a file that is not read here: no other known format begins so."""
+    advice = _match(octets)[1]
     return any(octets) and advice in ("", _EDITCAP)
 
 
 def is_packed_capture(path: str) -> bool:
     """True if a file is called a capture and is an archive, or compressed, and so not read."""
-    return "cap" in Path(path).name.lower() and _known(head(path))[1] == _UNPACK
+    return "cap" in Path(path).name.lower() and _match(head(path))[1] == _UNPACK
 
 
-def _known(octets: bytes) -> tuple[str, str]:
+def _match(octets: bytes) -> tuple[str, str]:
     """Name and remedy for a file that begins like one of `_OTHERS`; empty for any other."""
     if octets.startswith(b"ustar", _TAR_MAGIC_AT):
         return "a tar archive", _UNPACK
-    return next((one[1:] for one in _OTHERS if octets.startswith(one[0])), ("", ""))
+    return next(
+        (format_row[1:] for format_row in _OTHERS if octets.startswith(format_row[0])), ("", "")
+    )
 
 
 def head(name: str) -> bytes:
@@ -142,7 +144,7 @@ def describe(octets: bytes) -> tuple[str, str]:
     """The kind of a file that is not read, by its first bytes, and what to do about it."""
     if not octets:
         return "it is empty", NOTHING
-    name, advice = _known(octets)
+    name, advice = _match(octets)
     if name:
         return f"it is {name}", advice
     if not any(octets):
@@ -169,7 +171,7 @@ def _text(octets: bytes) -> str:
 
 
 def shown(name: str) -> str:
-    """A name that is safe in one line of a message, and seen there."""
+    """A name that is safe in one line of a message, and visible there."""
     return name if name.isprintable() and name.strip() else repr(name)
 
 
@@ -179,7 +181,7 @@ def is_remote(name: str) -> bool:
 
 
 def missing(name: str) -> CaptureError:
-    """The error for a name that is not there."""
+    """The error for a name that does not exist."""
     if is_remote(name):
         return CaptureError(
             f"{shown(name)}: only `amqpsniff batch` reads URIs; download it and give the file"
@@ -192,11 +194,11 @@ def number(octets: bytes, order: str, *, signed: bool = False) -> int:
     return int.from_bytes(octets, "big" if order == "big" else "little", signed=signed)
 
 
-def no_capture(capture: str, head: bytes, where: str = "") -> NotACapture:
+def no_capture(capture: str, head: bytes, position: str = "") -> NotACapture:
     """The error for a file whose bytes, which begin with `head`, are no capture."""
-    what, advice = describe(head[:DESCRIBED_BYTES])
-    error = NotACapture(f"{shown(capture)}: not a capture: {where}{what}; {advice}")
-    error.what = f"{where}{what}"
+    description, advice = describe(head[:DESCRIBED_BYTES])
+    error = NotACapture(f"{shown(capture)}: not a capture: {position}{description}; {advice}")
+    error.what = f"{position}{description}"
     return error
 
 

@@ -27,11 +27,11 @@ from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 
 HEAD_BYTES = 4096
-"""Bytes by which a file that was begun anew is told from one that goes on: the time of the first
+"""Bytes that distinguish a file that was begun again from one that continues: the time of the first
 packet is among them."""
 
 SPARE = 20
-"""Looks take one part in so many of the time: they cost some 5 µs a file."""
+"""Looks take one part in this many of the time: they cost some 5 µs a file."""
 
 MAX_TOLD = 1000
 """Notes remembered, so that each is given once: a ring may turn for months."""
@@ -43,14 +43,14 @@ Identity = tuple[int, int]
 Ask = Callable[[], os.stat_result]
 
 READ, WAITING, OTHER = "read", "waiting", "other"
-"""What a file is: read, or older than what was read first; still to be read; no capture."""
+"""States of a file: read, or older than the first one read; still to be read; no capture."""
 
 
 class Lost(NamedTuple):
     """A capture that is not read, or not further: its name and why."""
 
     path: str
-    why: str
+    text: str
 
 
 class _State(NamedTuple):
@@ -87,7 +87,7 @@ class Listing:
         self.notes: list[str] = []
         self._known: dict[Identity, _File] = {}
         self._read_names: set[str] = set()
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
         self._due = 0.0
 
     def newest(self) -> str | None:
@@ -95,12 +95,12 @@ class Listing:
 
         Raises CaptureError for a name that is not there, and where all there is may not be read.
         """
-        named = {name for name in self.names if not Path(name).is_dir()}
-        found = sorted(self._files(first=True), key=lambda one: (one[1].st_mtime_ns, one[0]))
+        explicit = {name for name in self.names if not Path(name).is_dir()}
+        paths = sorted(self._files(first=True), key=lambda item: (item[1].st_mtime_ns, item[0]))
         self._due = 0.0
         chosen = None
-        for path, status in reversed(found):
-            if chosen is None and (path in named or self._judged(path, status).kind == WAITING):
+        for path, status in reversed(paths):
+            if chosen is None and (path in explicit or self._judged(path, status).kind == WAITING):
                 chosen = path
             else:
                 self.read(path, status, b"")
@@ -114,13 +114,13 @@ class Listing:
         """True if it is time for another look."""
         return time.monotonic() >= self._due
 
-    def look(self, own: Identity | None) -> list[str]:
-        """The captures that wait, the oldest first; `own` is the file that is being read."""
+    def look(self, current: Identity | None) -> list[str]:
+        """The captures that wait, the oldest first; `current` is the file that is being read."""
         began = time.monotonic()
         self.present = {}
         for path, status in self._files():
             identity = _identity(status)
-            if identity not in self.present and identity != own:
+            if identity not in self.present and identity != current:
                 self._judge(identity, path, status)
             self.present[identity] = path
         paths = set(self.present.values())
@@ -128,16 +128,19 @@ class Listing:
             self._vanished(self._known.pop(identity), paths)
         names = paths | self._read_names
         waiting = [
-            one
-            for one in self._known.values()
-            if one.kind == WAITING and _plain(one.path) not in names
+            file
+            for file in self._known.values()
+            if file.kind == WAITING and _plain(file.path) not in names
         ]
         self._read_names = {
-            one for one in self._read_names if one in paths or paths & _compressed(one)
+            name for name in self._read_names if name in paths or paths & _compressed(name)
         }
         now = time.monotonic()
         self._due = now + SPARE * (now - began)
-        return [one.path for one in sorted(waiting, key=lambda one: (one.state, one.path))]
+        return [
+            waiting_file.path
+            for waiting_file in sorted(waiting, key=lambda file: (file.state, file.path))
+        ]
 
     def turned(self, path: str, status: os.stat_result) -> None:
         """A capture is being read, which waited until now."""
@@ -160,47 +163,47 @@ class Listing:
                     yield path, status
 
     def _entries(self, name: str, *, first: bool) -> Iterator[tuple[str, Ask]]:
-        """Paths, and what asks for their state."""
+        """Paths, each with the function that gets its state."""
         try:
             if name and Path(name).is_dir():
-                with os.scandir(name) as found:
-                    yield from [(one.path, one.stat) for one in found]
+                with os.scandir(name) as entries:
+                    yield from [(entry.path, entry.stat) for entry in entries]
                 return
         except OSError as error:
             text = f"{shown(name)}: cannot be looked into: {error.strerror}"
             if first:
                 raise CaptureError(text) from None
-            self._tell(text)
+            self._note(text)
             return
         if os.path.lexists(name):
             yield name, Path(name).stat
         elif glob.has_magic(name) and not is_remote(name):
-            yield from ((one, Path(one).stat) for one in glob.glob(name))  # noqa: PTH207
+            yield from ((path, Path(path).stat) for path in glob.glob(name))  # noqa: PTH207
         elif first:
             raise missing(name)
 
     def _judge(self, identity: Identity, path: str, status: os.stat_result) -> None:
         """Identify a file that is new or was replaced."""
-        state, known = _state(status), self._known.get(identity)
-        if known is None:
+        state, file = _state(status), self._known.get(identity)
+        if file is None:
             self._read_names.discard(path)
             self._known[identity] = self._judged(path, status)
             return
-        (before, called), (known.state, known.path) = (known.state, known.path), (state, path)
-        if state == before or (known.kind == READ and state[:2] == before[:2]):
+        (before, old_path), (file.state, file.path) = (file.state, file.path), (state, path)
+        if state == before or (file.kind == READ and state[:2] == before[:2]):
             return
         head = self._head(path)
-        goes_on = state.octets >= before.octets and head.startswith(known.head)
-        if known.kind == READ and known.head and goes_on:
-            self._tell(
+        goes_on = state.octets >= before.octets and head.startswith(file.head)
+        if file.kind == READ and file.head and goes_on:
+            self._note(
                 f"{shown(path)} goes on after another file was begun: what it has since is not read"
             )
-        elif known.kind == WAITING and goes_on:
-            known.head = head
+        elif file.kind == WAITING and goes_on:
+            file.head = head
         else:
-            if known.kind == WAITING:
-                anew = "begun anew" if called == path else "removed"
-                self._lose(called, before.octets, f"was {anew} before it was read")
+            if file.kind == WAITING:
+                anew = "begun anew" if old_path == path else "removed"
+                self._lose(old_path, before.octets, f"was {anew} before it was read")
             self._read_names.discard(path)
             self._known[identity] = self._judged(path, status)
 
@@ -218,8 +221,8 @@ class Listing:
     def _vanished(self, file: _File, paths: set[str]) -> None:
         """A file was removed: it is lost if it waited, unless its contents have another name."""
         plain = _plain(file.path)
-        there = paths & {plain, *_compressed(file.path)}
-        if file.kind == WAITING and plain not in self._read_names and not there:
+        is_present = paths & {plain, *_compressed(file.path)}
+        if file.kind == WAITING and plain not in self._read_names and not is_present:
             self._lose(file.path, file.state.octets, "was removed before it was read")
 
     def _head(self, path: str) -> bytes:
@@ -230,17 +233,17 @@ class Listing:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            self._tell(f"{shown(path)}: cannot be opened: {error.strerror}")
+            self._note(f"{shown(path)}: cannot be opened: {error.strerror}")
             return b""
 
-    def _lose(self, path: str, octets: int, why: str) -> None:
-        self.lost.append(Lost(path, f"{shown(path)} {why}: {octets} bytes are lost"))
+    def _lose(self, path: str, octets: int, event: str) -> None:
+        self.lost.append(Lost(path, f"{shown(path)} {event}: {octets} bytes are lost"))
 
-    def _tell(self, text: str) -> None:
-        if text not in self._told:
-            if len(self._told) >= MAX_TOLD:
-                self._told.clear()
-            self._told.add(text)
+    def _note(self, text: str) -> None:
+        if text not in self._noted:
+            if len(self._noted) >= MAX_TOLD:
+                self._noted.clear()
+            self._noted.add(text)
             self.notes.append(text)
 
 
@@ -254,9 +257,9 @@ def _state(status: os.stat_result) -> _State:
 
 def _plain(path: str) -> str:
     """The name of a file before it was compressed; empty when it does not look like that."""
-    return next((path[: -len(one)] for one in COMPRESSED if path.endswith(one)), "")
+    return next((path[: -len(suffix)] for suffix in COMPRESSED if path.endswith(suffix)), "")
 
 
 def _compressed(path: str) -> set[str]:
     """The names that a file may have once it was compressed."""
-    return {path + one for one in COMPRESSED}
+    return {path + suffix for suffix in COMPRESSED}

@@ -30,7 +30,7 @@ ANY = "any"
 """The name that means all interfaces, also those that come later."""
 
 LOOK_SECONDS = 0.5
-"""How often it is looked whether interfaces are still there."""
+"""Seconds between checks that interfaces still exist."""
 
 _ALL_PROTOCOLS = 3
 _SO_TIMESTAMPNS = 35
@@ -39,7 +39,7 @@ _UP = 1
 
 
 def available() -> list[str]:
-    """Names of the interfaces there are."""
+    """Names of the interfaces of this host."""
     return [name for _, name in socket.if_nameindex()]
 
 
@@ -100,7 +100,7 @@ class InterfaceCapture:
         self.ended = False
         self.live = True
         self._expression = expression
-        self._known: dict[int, str] = {}
+        self._names_by_index: dict[int, str] = {}
         self._indices = self._look_up()
         self._refuse_other_links()
         self._down: set[str] = set()
@@ -113,7 +113,7 @@ class InterfaceCapture:
         except BaseException:
             self._socket.close()
             raise
-        self.statistics()  # what came before the filter was there does not count
+        self.statistics()  # packets before the filter was set do not count
         self.received = self.dropped = 0
 
     @property
@@ -134,21 +134,21 @@ class InterfaceCapture:
         """True if the kernel has packets that it did not hand over yet."""
         return self._ring.held
 
-    def take(self, most: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
+    def take(self, max_packets: int) -> Iterator[tuple[PacketBatch, Sequence[int]]]:
         """Batches of the available packets, with a maximum, and each packet's interface index."""
         if self._ring.error() or time.monotonic() - self._looked > self.look_seconds:
             self._look()
-        return self._ring.take(most)
+        return self._ring.take(max_packets)
 
     def name_of(self, index: int) -> str:
         """The name of an interface by the kernel's index."""
-        name = self._known.get(index)
+        name = self._names_by_index.get(index)
         if name is None:
             try:
                 name = socket.if_indextoname(index)
             except OSError:
                 name = f"interface {index}"
-            self._known[index] = name
+            self._names_by_index[index] = name
         return name
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
@@ -179,24 +179,24 @@ class InterfaceCapture:
     def _look_up(self) -> dict[str, int]:
         if self.all:
             return {}
-        found = {name: index_of(name) for name in self.names}
-        for name, index in found.items():
+        indices = {name: index_of(name) for name in self.names}
+        for name, index in indices.items():
             if not index:
-                known = ", ".join([*available(), ANY])
-                raise UsageError(f"there is no interface `{name}`; there are {known}")
-        return found
+                choices = ", ".join([*available(), ANY])
+                raise UsageError(f"there is no interface `{name}`; there are {choices}")
+        return indices
 
     def _refuse_other_links(self) -> None:
         """Report interfaces whose link type the filter excludes; UsageError if it excludes all."""
         if not filters.needs_ethernet(self._expression):
             return
-        wanted = available() if self.all else self.names
-        others = [name for name in wanted if not has_ethernet(name)]
-        named = ", ".join(others)
-        text = f"filter {self._expression!r} needs Ethernet headers, which are not on {named}"
-        if len(others) == len(wanted):
+        names = available() if self.all else self.names
+        excluded = [name for name in names if not has_ethernet(name)]
+        listed = ", ".join(excluded)
+        text = f"filter {self._expression!r} needs Ethernet headers, which are not on {listed}"
+        if len(excluded) == len(names):
             raise UsageError(text)
-        if others:
+        if excluded:
             self.notes.append(f"{text}: nothing is captured there")
 
     def _open(self) -> socket.socket:
@@ -214,9 +214,9 @@ class InterfaceCapture:
         opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)  # as packets come, not later
         if len(self._indices) == 1:
             (index,) = self._indices.values()
-            wanted = struct.pack("iHH8x", index, _PROMISCUOUS, 0)
+            membership = struct.pack("iHH8x", index, _PROMISCUOUS, 0)
             with suppress(OSError):  # of an interface that cannot be, its own packets come
-                opened.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, wanted)
+                opened.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, membership)
         return opened
 
     def _aim(self) -> None:
@@ -228,16 +228,16 @@ class InterfaceCapture:
         present = [index for index in self._indices.values() if index]
         if not self.all and not present:
             return
-        alone = self.names[0] if len(self.names) == 1 and not self.all else ""
-        instructions = filters.program(self._expression, [] if alone or self.all else present)
+        single = self.names[0] if len(self.names) == 1 and not self.all else ""
+        instructions = filters.program(self._expression, [] if single or self.all else present)
         try:
             filters.attach(self._socket, instructions)
-            _bind(self._socket, self._indices[alone] if alone else 0)
+            _bind(self._socket, self._indices[single] if single else 0)
         except OSError as error:
             if error.errno == errno.ENODEV:
                 return
-            what = error.strerror
-            raise CaptureError(f"{self.capture}: cannot capture: {what}") from None
+            reason = error.strerror
+            raise CaptureError(f"{self.capture}: cannot capture: {reason}") from None
 
     def _look(self) -> None:
         """Notice interfaces that went away or came back."""
@@ -258,7 +258,7 @@ class InterfaceCapture:
         self._look_down()
 
     def _look_down(self) -> None:
-        """Notice interfaces that are there and take no packets, or do so again."""
+        """Note interfaces that exist and went down, or came up again."""
         down = {name for name, index in self._indices.items() if index and is_down(name)}
         for name in sorted(down - self._down):
             self.notes.append(f"interface {name} is down; capturing goes on when it is up")

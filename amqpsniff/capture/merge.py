@@ -32,7 +32,7 @@ GLANCE_BYTES = 1 << 14
 MERGED_BYTES = 1 << 25
 MIN_BLOCK_BYTES = 1 << 14
 
-# Past this many captures open at once, descriptors are given back between reads: a process may
+# Past this many captures open at once, files are closed between reads: a process may
 # commonly have 1024, and other parts of it need some.
 MAX_OPEN_FILES = 128
 
@@ -111,8 +111,8 @@ class CaptureSet:
     """An iterator over the packets of several captures, named in the order that breaks ties.
 
     `findings`, `secrets`, `link_types` and `comments` are those of all captures so far. A capture
-    that cannot be read is a finding `capture-unreadable`; raises CaptureError when none can.
-    `opener` is that of `CaptureFile`; `reader` says who reads, see `amqpsniff.capture.open`.
+    that cannot be read is a finding `capture-unreadable`; raises CaptureError if none can be read.
+    `opener` is that of `CaptureFile`; `reader` chooses the reader, see `amqpsniff.capture.open`.
     `open_file` opens what stands for a capture in their place, and `begins` has the times of first
     packets that are known, so that nothing is opened to find them.
     """
@@ -149,28 +149,28 @@ class CaptureSet:
     @property
     def findings(self) -> list[Finding]:
         """Findings about the captures so far."""
-        return [*self._findings, *(one for file in self._files() for one in file.findings)]
+        return [*self._findings, *(finding for file in self._files() for finding in file.findings)]
 
     @property
     def secrets(self) -> list[tuple[int, bytes]]:
         """Secrets type and bytes of every Decryption Secrets Block so far."""
-        return [*self._secrets, *(one for file in self._files() for one in file.secrets)]
+        return [*self._secrets, *(secret for file in self._files() for secret in file.secrets)]
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
         """Those that were read since the last call."""
-        found, self._new_secrets = self._new_secrets, []
-        return found
+        secrets, self._new_secrets = self._new_secrets, []
+        return secrets
 
     @property
     def link_types(self) -> list[int]:
         """LINKTYPE_ values of the captures opened so far, each once."""
-        present = (one for file in self._files() for one in file.link_types)
+        present = (link_type for file in self._files() for link_type in file.link_types)
         return list(dict.fromkeys([*self._link_types, *present]))
 
     @property
     def comments(self) -> list[str]:
         """Comments of the sections begun so far."""
-        return [*self._comments, *(one for file in self._files() for one in file.comments)]
+        return [*self._comments, *(comment for file in self._files() for comment in file.comments)]
 
     def __iter__(self) -> Iterator[PacketBatch]:
         return self

@@ -1,4 +1,4 @@
-"""The choice of a reader: our own, or tshark where they cannot or where it is asked for."""
+"""The choice of a reader: our own, or tshark if they cannot read the file or on request."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ AnyCapture: TypeAlias = "CaptureFile | TsharkCapture"
 
 AUTO, OWN, TSHARK = "auto", "own", "tshark"
 READERS = (AUTO, OWN, TSHARK)
-"""Who reads: tshark where nothing else can, never, or always."""
+"""Use of tshark: for files that only it can read, never, or always."""
 
 
 def opened(name: str, block_bytes: int, reader: str, opener: Opener | None = None) -> AnyCapture:
-    """Open a capture with the reader that is asked for.
+    """Open a capture with the requested reader.
 
     With `auto` tshark reads a format that is not read here, and a file whose link types are not,
     where it is installed. It reads no file that an `opener` opens. Raises CaptureError,
@@ -33,12 +33,12 @@ def opened(name: str, block_bytes: int, reader: str, opener: Opener | None = Non
     if opener is not None:
         return CaptureFile(name, block_bytes=block_bytes, opener=opener)
     if reader == TSHARK:
-        why = "tshark was asked for"
-        return _through(name, why, block_bytes=block_bytes, segments=True)
+        reason = "tshark was asked for"
+        return _through(name, reason, block_bytes=block_bytes, segments=True)
     try:
         file = CaptureFile(name, block_bytes=block_bytes)
     except NotACapture as error:
-        if reader == OWN or not for_tshark(name, named=True):
+        if reader == OWN or not for_tshark(name, is_explicit=True):
             raise
         trouble = _trouble()
         if trouble:
@@ -49,15 +49,15 @@ def opened(name: str, block_bytes: int, reader: str, opener: Opener | None = Non
     return file
 
 
-def _through(name: str, why: str, **how: Any) -> TsharkCapture:
-    """A capture that tshark reads, imported for those that it has to."""
+def _through(name: str, reason: str, **how: Any) -> TsharkCapture:
+    """A capture that tshark reads; its module is imported only here."""
     from amqpsniff.capture.tshark_reader import TsharkCapture
 
-    return TsharkCapture(name, why, **how)
+    return TsharkCapture(name, reason, **how)
 
 
 def _with_known_links(file: CaptureFile, block_bytes: int) -> AnyCapture:
-    """The file, or tshark's reading of it when none of its link types is read here."""
+    """The file, or tshark's reading of it if we read none of its link types."""
     kinds = file.first_link_types()
     if not kinds:
         return file
@@ -66,8 +66,8 @@ def _with_known_links(file: CaptureFile, block_bytes: int) -> AnyCapture:
     if _trouble():
         return file
     file.close()
-    why = f"its link type is {', '.join(map(str, kinds))}"
-    return _through(file.capture, why, block_bytes=block_bytes, segments=True)
+    reason = f"its link type is {', '.join(map(str, kinds))}"
+    return _through(file.capture, reason, block_bytes=block_bytes, segments=True)
 
 
 def _other_pcap(file: CaptureFile, block_bytes: int) -> AnyCapture | None:
@@ -78,27 +78,27 @@ def _other_pcap(file: CaptureFile, block_bytes: int) -> AnyCapture | None:
     """
     if file.format != "pcap" or not file.ends_early() or _trouble():
         return None
-    why = "its records are not laid out as in pcap, though it begins like one"
+    reason = "its records are not laid out as in pcap, though it begins like one"
     try:
-        other = _through(file.capture, why, block_bytes=block_bytes)
+        tshark_capture = _through(file.capture, reason, block_bytes=block_bytes)
     except CaptureError:
         return None
-    if other.packets > file.packets:
+    if tshark_capture.packets > file.packets:
         file.close()
-        return other
-    other.close()
+        return tshark_capture
+    tshark_capture.close()
     return None
 
 
-def for_tshark(name: str, *, named: bool) -> bool:
+def for_tshark(name: str, *, is_explicit: bool) -> bool:
     """True if a file that is not read here may be one for tshark.
 
-    One that was named by itself may be anything; of those found in a folder only known formats are.
+    A file named by the user may have any format; files found in a folder must have a known one.
     """
     if not is_regular(name):
         return False
     octets = head(name)
-    return may_be_wiresharks(octets) if named else is_wiresharks(octets) and not _trouble()
+    return may_be_wiresharks(octets) if is_explicit else is_wiresharks(octets) and not _trouble()
 
 
 def _trouble() -> str:

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 from amqpsniff.errors import UsageError
 
 MAX_IN_MEMORY = 64 << 20
-"""Bytes of a file that cannot seek which are kept in memory; more go to disk."""
+"""Bytes kept in memory of a file that cannot seek; more go to disk."""
 
 
 class OpenFiles:
@@ -42,7 +42,7 @@ class OpenFiles:
         while name in self._files:
             number += 1
             name = f"{name.rpartition(' ')[0] if number > 2 else name} {number}"
-        self._files[name] = file if _seeks(file) else _kept(file)
+        self._files[name] = file if _seeks(file) else _copied(file)
         return name
 
     def open(self, name: str) -> IO[bytes]:
@@ -57,21 +57,21 @@ class _Reading:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._at = 0
+        self._position = 0
 
     def read(self, octets: int) -> bytes:
         """The next bytes."""
-        self._file.seek(self._at)
-        found = self._file.read(octets)
-        self._at += len(found)
-        return found
+        self._file.seek(self._position)
+        data = self._file.read(octets)
+        self._position += len(data)
+        return data
 
-    def seek(self, place: int) -> None:
+    def seek(self, position: int) -> None:
         """Continue at a position."""
-        self._at = place
+        self._position = position
 
     def fileno(self) -> int:
-        """No descriptor to wait for: all bytes are there already."""
+        """No descriptor to wait for: all bytes are available already."""
         raise OSError
 
     def close(self) -> None:
@@ -82,8 +82,8 @@ def _seeks(file: Any) -> bool:
     return hasattr(file, "seek") and bool(getattr(file, "seekable", lambda: True)())
 
 
-def _kept(file: IO[bytes]) -> IO[bytes]:
-    """A temporary copy of a file's bytes; it goes with the last object that has it."""
-    kept = tempfile.SpooledTemporaryFile(MAX_IN_MEMORY)  # noqa: SIM115
-    shutil.copyfileobj(file, kept)
-    return cast("IO[bytes]", kept)
+def _copied(file: IO[bytes]) -> IO[bytes]:
+    """A temporary copy of a file's bytes, deleted with the last reference to it."""
+    copy = tempfile.SpooledTemporaryFile(MAX_IN_MEMORY)  # noqa: SIM115
+    shutil.copyfileobj(file, copy)
+    return cast("IO[bytes]", copy)

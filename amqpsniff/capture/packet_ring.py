@@ -53,7 +53,7 @@ cores, at most 26 of its 64 blocks waited for a batch, and 35 beside ten busy pr
 MIN_BLOCKS = 4
 
 BLOCKS_AT_ONCE = 32
-"""Blocks read before there is time for something else, such as a key that was pressed."""
+"""Blocks read before the caller gets control, to handle a key that was pressed, for example."""
 
 RETIRE_MS = 40
 """Age at which the kernel hands over a block that is not full: rows come this much later."""
@@ -119,22 +119,22 @@ class Ring:
         """The socket's descriptor, for `select`."""
         return self.socket.fileno()
 
-    def take(self, most: int) -> Iterator[tuple[PacketBatch, array[int]]]:
+    def take(self, max_packets: int) -> Iterator[tuple[PacketBatch, array[int]]]:
         """Batches of the available packets, with a maximum, and the interface of each packet.
 
         At most `BLOCKS_AT_ONCE` blocks are read, however quickly more of them come.
         """
-        left = BLOCKS_AT_ONCE
-        while most > 0 and left and self._empty():
-            left -= 1
-            taken = self._packets(self._copies.popleft(), most)
-            if taken is not None:
-                most -= len(taken[0])
-                yield taken
+        blocks_left = BLOCKS_AT_ONCE
+        while max_packets > 0 and blocks_left and self._empty():
+            blocks_left -= 1
+            packets = self._packets(self._copies.popleft(), max_packets)
+            if packets is not None:
+                max_packets -= len(packets[0])
+                yield packets
 
     def _empty(self) -> bool:
-        """Copy blocks that are full and give them back to the kernel, as many as there is room for;
-        True if any copy is there.
+        """Copy blocks that are full and give them back to the kernel, as long as there is room;
+        True if there is a copy.
         """
         status = self._status
         while self._room > 0 and status[(self._next * BLOCK_BYTES + 8) // 4] & _USER:
@@ -148,15 +148,15 @@ class Ring:
             self._copies.append(copy)
         return bool(self._copies)
 
-    def _packets(self, block: bytearray, most: int) -> tuple[PacketBatch, array[int]] | None:
-        """The packets of a block, with a maximum; None for none."""
+    def _packets(self, block: bytearray, max_packets: int) -> tuple[PacketBatch, array[int]] | None:
+        """The packets of a block, at most `max_packets`; None if it has none."""
         self._room += len(block)
-        there = min(_block_bytes(block, 0)[0], BLOCK_BYTES // _MIN_PACKET_BYTES)
+        packet_count = min(_block_bytes(block, 0)[0], BLOCK_BYTES // _MIN_PACKET_BYTES)
         rows = PacketRows(0)
-        while rows.capacity < there:
+        while rows.capacity < packet_count:
             rows.grow()
-        interfaces = array("q", bytes(8 * max(there, 1)))
-        count = _walk(block, 0, len(block), self.packets + 1, most, rows, interfaces)
+        interfaces = array("q", bytes(8 * max(packet_count, 1)))
+        count = _walk(block, 0, len(block), self.packets + 1, max_packets, rows, interfaces)
         self.packets += count
         if not count:
             return None
@@ -237,15 +237,16 @@ def _walk(
     begin: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     first: cython.longlong,
-    most: cython.longlong,
+    max_packets: cython.longlong,
     rows: Any,
     interfaces: cython.longlong[::1],
 ) -> cython.longlong:
     """Fill rows with the packets of the block `begin` to `end`; returns their number.
 
-    Packets are numbered from `first`, at most `most` are taken; `start` is counted from `begin`,
-    and `interfaces` has the kernel's index of each packet's interface. `rows` and `interfaces` have
-    room for all. What a loopback interface sends is left out: it comes once more, as received.
+    Packets are numbered from `first`, at most `max_packets` are taken; `start` is counted from
+    `begin`, and `interfaces` has the kernel's index of each packet's interface. `rows` and
+    `interfaces` have room for all. Packets that a loopback interface sends are left out: each comes
+    once more, as received.
     """
     numbers: cython.longlong[::1] = rows.number
     ts_ns: cython.longlong[::1] = rows.ts_ns
@@ -253,22 +254,22 @@ def _walk(
     captured: cython.longlong[::1] = rows.captured
     original: cython.longlong[::1] = rows.original
     link_type: cython.longlong[::1] = rows.link_type
-    there: cython.longlong = _u32(ring, begin + 12)
+    packets_left: cython.longlong = _u32(ring, begin + 12)
     at: cython.Py_ssize_t = begin + _u32(ring, begin + 16)
     row: cython.longlong = 0
     start: cython.Py_ssize_t
     size: cython.longlong
-    whole: cython.longlong
+    original_bytes: cython.longlong
     kind: cython.int
     status: cython.int
     tag_kind: cython.int
 
-    while there > 0 and row < most and at + _HEADER_BYTES <= end:
-        there -= 1
+    while packets_left > 0 and row < max_packets and at + _HEADER_BYTES <= end:
+        packets_left -= 1
         kind = _u16(ring, at + _ADDRESS + 8)
         if kind != _LOOPBACK or ring[at + _ADDRESS + 10] != _OUTGOING:
             size = _u32(ring, at + 12)
-            whole = _u32(ring, at + 16)
+            original_bytes = _u32(ring, at + 16)
             start = at + _u16(ring, at + 24)
             if kind == _LOOPBACK or kind == 1:
                 link_type[row] = LINK_ETHERNET
@@ -278,21 +279,21 @@ def _walk(
                     _put_tag(ring, start, cython.cast(cython.int, _u32(ring, at + 32)), tag_kind)
                     start -= 4
                     size += 4
-                    whole += 4
+                    original_bytes += 4
             else:
                 link_type[row] = LINK_RAW
                 status = _u16(ring, at + 26) - _u16(ring, at + 24)
                 if 0 < status <= size:
                     start += status
                     size -= status
-                    whole -= status
+                    original_bytes -= status
             if size < 0 or start + size > end:
                 break
             numbers[row] = first + row
             ts_ns[row] = _u32(ring, at + 4) * _SECOND + _u32(ring, at + 8)
             starts[row] = start - begin
             captured[row] = size
-            original[row] = whole
+            original[row] = original_bytes
             interfaces[row] = _u32(ring, at + _ADDRESS + 4)
             row += 1
         if _u32(ring, at) == 0:

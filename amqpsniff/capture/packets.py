@@ -29,7 +29,7 @@ class PacketBatch:
     `start` the offset of the captured bytes in `octets`, `captured` and `original` lengths in
     bytes, `link_type` a LINKTYPE_ value (https://www.tcpdump.org/linktypes.html).
 
-    Of a part of a capture, `passed` are the captured bytes of packets left out before each one, and
+    In a part of a capture, `passed` are the captured bytes of packets left out before each one, and
     `order_ns` is the latest time in the capture so far: when the packet comes among those of other
     captures. Of a whole capture `passed` is None, and `order_ns` are the times themselves.
     `set_back_ns`: by how much the capturing host's clock was set back in or right before it.
@@ -75,7 +75,7 @@ class PacketBatch:
         return f"<PacketBatch {self.capture} {self.end - self.begin} packets>"
 
     def slice(self, begin: int, end: int) -> PacketBatch:
-        """Rows `begin` to `end - 1`, counted as in `begin` and `end` here; nothing is copied."""
+        """Rows `begin` to `end - 1`, counted as in the attributes; nothing is copied."""
         if not self.begin <= begin <= end <= self.end:
             raise IndexError(f"rows {begin}:{end} are not within {self.begin}:{self.end}")
         return PacketBatch(
@@ -122,12 +122,12 @@ class PacketRows:
     def grow(self) -> None:
         """Double the rows; rows already filled stay."""
         for column in _COLUMNS:
-            more = memoryview(room_for(16 * self.capacity)).cast("q")
-            more[: self.capacity] = getattr(self, column)
-            setattr(self, column, more)
+            larger = memoryview(room_for(16 * self.capacity)).cast("q")
+            larger[: self.capacity] = getattr(self, column)
+            setattr(self, column, larger)
         self.capacity *= 2
 
     def batch(self, capture: str, octets: bytes, count: int) -> PacketBatch:
-        """The first `count` rows as a batch over `octets`; the rows are not to be filled again."""
+        """The first `count` rows as a batch over `octets`; the rows must not be filled again."""
         columns = [getattr(self, column)[:count] for column in _COLUMNS]
         return PacketBatch(capture, octets, 0, count, *columns)

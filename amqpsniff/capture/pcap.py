@@ -7,7 +7,7 @@ and the original length; versions before 2.3 wrote the two lengths the other way
 so sometimes. Lengths are believed up to `MAX_PACKET_BYTES` and whatever the header's snap length
 says: writers get that one wrong. A record of nothing but zeros at the epoch is not a packet but the
 zero-filled tail a crash leaves. A file header where a record should be is that of another file,
-which somebody appended: it is read on with.
+that was appended: its records are read too.
 
 After a record that cannot be, the search goes byte by byte. There is no mark to look for, so a
 record has to prove itself: it has a possible time, within 30 days of the last one, and possible
@@ -95,31 +95,33 @@ class PcapReader(Reader):
             if self._lost:
                 if not _find(block, self._settings, state, self._near_s, final):
                     break
-                if not self._found(state[0]):
+                if not self._resume(state[0]):
                     break
             count = _scan(block, self._settings, state, before, count, rows, final)
-            why = state[2]
-            if why == _FULL:
+            reason = state[2]
+            if reason == _FULL:
                 rows.grow()
                 continue
             self._passed(rows, count, before + count)
-            if why == _MORE or (why == _FILE_HEADER and len(block) - state[0] < state[1]):
+            if reason == _MORE or (reason == _FILE_HEADER and len(block) - state[0] < state[1]):
                 break
-            if why == _SHORTENED:
+            if reason == _SHORTENED:
                 at = rows.start[count - 1] - self._settings[2]
-                what = f"a record claims {state[1]} bytes of a packet of"
+                claim = f"a record claims {state[1]} bytes of a packet of"
                 self._damaged(
                     at,
-                    f"{what} {rows.captured[count - 1]}",
+                    f"{claim} {rows.captured[count - 1]}",
                     0,
                     "it was read to where the next begins",
                 )
-            elif why == _FILE_HEADER:
+            elif reason == _FILE_HEADER:
                 self._damaged(state[0], "another pcap file begins", 0, "it was read as well")
                 self._begin(block, state)
             else:
                 long = f"a packet of {state[1]} bytes (limit {MAX_PACKET_BYTES})"
-                self._lose(state[0], long if why == _TOO_LONG else "a record of nothing but zeros")
+                self._lose(
+                    state[0], long if reason == _TOO_LONG else "a record of nothing but zeros"
+                )
                 state[0] += 1
         return count, state[0], state[1]
 
@@ -172,22 +174,22 @@ def _record_at(
     settings: cython.longlong[::1],
     near_s: cython.longlong,
 ) -> cython.longlong:
-    """The captured length where a record may begin, near a time in seconds; -1 where none can."""
+    """Captured length of a record that may begin here, near a time in seconds; -1 if none can."""
     big: cython.bint = settings[0] != 0
     seconds: cython.longlong = checked_u32(octets, at, big)
     length: cython.longlong = checked_u32(octets, at + 8, big)
-    whole: cython.longlong = checked_u32(octets, at + 12, big)
+    original_bytes: cython.longlong = checked_u32(octets, at + 12, big)
     limit: cython.longlong = MAX_PACKET_BYTES
     swapped: cython.longlong
     if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S:
         return -1
     if checked_u32(octets, at + 4, big) * settings[1] >= 1000000000:
         return -1
-    if settings[4] != 0 and (settings[4] == 1 or length > whole):
+    if settings[4] != 0 and (settings[4] == 1 or length > original_bytes):
         swapped = length
-        length = whole
-        whole = swapped
-    return length if 0 < length <= whole <= limit else -1
+        length = original_bytes
+        original_bytes = swapped
+    return length if 0 < length <= original_bytes <= limit else -1
 
 
 def _find(
@@ -199,8 +201,8 @@ def _find(
 ) -> bool:
     """True if records or a file header begin again in the bytes; `state` is where, as in a scan.
 
-    Where they do not, the search is to go on there with so many bytes at least; `final` says that
-    there will be no more. The time of the last packet is `near_s`, -1 where there was none.
+    If they do not, `state` has the position where the search continues and the bytes it needs;
+    `final` says that no bytes follow. The time of the last packet is `near_s`, -1 without one.
     """
     header: cython.Py_ssize_t = settings[2]
     big: cython.bint = settings[0] != 0
@@ -211,7 +213,7 @@ def _find(
     seconds: cython.longlong
     after: cython.Py_ssize_t
     length: cython.longlong
-    found: cython.bint = False
+    is_found: cython.bint = False
     while end - at >= file_header or (final and end - at >= header):
         seconds = checked_u32(octets, at, big)
         if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S and not _is_magic(seconds):
@@ -224,25 +226,25 @@ def _find(
             and checked_u32(octets, at + 8, big) == 0
             and checked_u32(octets, at + 12, big) == 0
         ):
-            found = True
+            is_found = True
             break
         length = _record_at(octets, at, settings, near_s)
         if length >= 0:
             after = at + header + length
             if end - after >= header:
                 if _record_at(octets, after, settings, seconds) >= 0:
-                    found = True
+                    is_found = True
                     break
             elif not final:
                 needed = header + length + header
                 break
             elif after == end:
-                found = True
+                is_found = True
                 break
         at += 1
     state[0] = at
     state[1] = needed
-    return found
+    return is_found
 
 
 def _scan(
@@ -275,11 +277,11 @@ def _scan(
     end: cython.Py_ssize_t = len(octets)
     position: cython.Py_ssize_t = state[0]
     needed: cython.longlong = header
-    why: cython.longlong = _MORE
+    reason: cython.longlong = _MORE
     seconds: cython.longlong
     fraction: cython.longlong
     length: cython.longlong
-    whole: cython.longlong
+    original_bytes: cython.longlong
     swapped: cython.longlong
     after: cython.Py_ssize_t
 
@@ -287,38 +289,38 @@ def _scan(
         raise IndexError("records outside a buffer")
     while end - position >= header:
         if row == capacity:
-            why = _FULL
+            reason = _FULL
             break
         seconds = u32_in(octets, position, big)
         fraction = u32_in(octets, position + 4, big)
         length = u32_in(octets, position + 8, big)
-        whole = u32_in(octets, position + 12, big)
-        if swap != 0 and (swap == 1 or length > whole):
+        original_bytes = u32_in(octets, position + 12, big)
+        if swap != 0 and (swap == 1 or length > original_bytes):
             swapped = length
-            length = whole
-            whole = swapped
-        if length > whole and whole <= limit:
-            # More than there was: it is believed unless the next record says that it is wrong.
-            if end - position < header + whole + header and not final:
-                needed = header + whole + header
+            length = original_bytes
+            original_bytes = swapped
+        if length > original_bytes and original_bytes <= limit:
+            # Longer than the packet was: believed unless the next record contradicts it.
+            if end - position < header + original_bytes + header and not final:
+                needed = header + original_bytes + header
                 break
-            after = position + header + whole
+            after = position + header + original_bytes
             if (after == end and final) or (
                 end - after >= header and _record_at(octets, after, settings, seconds) >= 0
             ):
                 needed = length
-                length = whole
-                why = _SHORTENED
+                length = original_bytes
+                reason = _SHORTENED
         if length > limit:
-            why = _TOO_LONG
+            reason = _TOO_LONG
             needed = length
             break
-        if whole == 0 and length == 0:
+        if original_bytes == 0 and length == 0:
             if seconds == 0 and fraction == 0:
-                why = _ZEROS
+                reason = _ZEROS
                 break
             if _is_magic(seconds):
-                why = _FILE_HEADER
+                reason = _FILE_HEADER
                 needed = FILE_HEADER_BYTES
                 break
         if end - position < header + length:
@@ -328,14 +330,14 @@ def _scan(
         ts_ns[row] = seconds * 1000000000 + fraction * unit_ns
         start[row] = position + header
         captured[row] = length
-        original[row] = whole
+        original[row] = original_bytes
         link_type[row] = link
         row += 1
         position += header + length
-        if why == _SHORTENED:
+        if reason == _SHORTENED:
             break
 
     state[0] = position
     state[1] = needed
-    state[2] = why
+    state[2] = reason
     return row

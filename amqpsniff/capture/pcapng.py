@@ -9,7 +9,7 @@ rounded up, as some writers mean them. Simple Packet Blocks have no time. Blocks
 counts as records although they are no packets take a packet number and no row, so numbers equal
 Wireshark's.
 
-Damage costs as little as can be known. A packet that contradicts its block, or whose interface was
+Damage loses as few packets as possible. A packet that contradicts its block, or whose interface was
 not described, is passed over and takes a number. A block whose two lengths differ is read where
 another block begins behind it, and so is a packet whose own length says where its block ends.
 Behind anything else blocks are searched for. There is no mark to look for, so a block has to prove
@@ -17,7 +17,7 @@ itself: it has the same length at both ends and holds what its kind asks for. A 
 header, or with an interface description that cannot be read, is left out from there on: what its
 packets are is not known.
 
-A block that is read by itself takes some microseconds. So what is repeated byte for byte is read
+A block that is read by itself takes some microseconds. So repeated bytes are read
 once: an interface description, a section without packets.
 
 Packets of a live run are many, so `enhanced_packets` writes a batch of them at once, as blocks that
@@ -126,7 +126,7 @@ class PcapngReader(Reader):
         self._comment_bytes = 0
         self._kept_interfaces = 0
         self._limits: set[str] = set()
-        self._told: set[int] = set()
+        self._skips_reported: set[int] = set()
         self._needed = 12
         # offset and packets before it of a section with nothing but interfaces so far; -1 for none
         self._bare = (-1, 0)
@@ -140,16 +140,18 @@ class PcapngReader(Reader):
         """Say that the file is over; also reports packets that the capturing side lost."""
         batch = super().finish(explained=explained)
         self._end_section()
-        lost = [one for one in self.statistics if one.dropped or one.dropped_by_system]
-        if lost:
-            texts = [one.text() for one in lost[:MAX_INTERFACES_NAMED]]
-            more = [f"and {len(lost) - len(texts)} more"] if len(lost) > len(texts) else []
-            self.report("interface-dropped", "; ".join(texts + more))
+        dropping = [
+            counts for counts in self.statistics if counts.dropped or counts.dropped_by_system
+        ]
+        if dropping:
+            texts = [counts.text() for counts in dropping[:MAX_INTERFACES_NAMED]]
+            rest = [f"and {len(dropping) - len(texts)} more"] if len(dropping) > len(texts) else []
+            self.report("interface-dropped", "; ".join(texts + rest))
         return batch
 
     def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
         count = 0
-        # position, bytes needed, why it stopped, kind of the block there, last packet number
+        # position, bytes needed, reason of the stop, kind of the block, last packet number
         state = array("q", [0, 12, MORE, 0, self.packets])
         if self._offset == 0 and len(block) < 12:
             return 0, 0, 12
@@ -159,25 +161,25 @@ class PcapngReader(Reader):
             if self._lost:
                 if not _find_block(block, self._order, len(self.interfaces), state, final):
                     break
-                if not self._found(state[0]):
+                if not self._resume(state[0]):
                     break
             big = self._order == "big"
             count = _scan_blocks(block, big, self._table, self.interfaces, state, count, rows)
-            why = state[2]
-            if why == FULL:
+            reason = state[2]
+            if reason == FULL:
                 rows.grow()
                 continue
             self._passed(rows, count, state[4])
-            if why == MORE and final and len(block) - state[0] >= 12:
+            if reason == MORE and final and len(block) - state[0] >= 12:
                 state[2] = LENGTH  # a block past the file's end
-            elif why == MORE:
+            elif reason == MORE:
                 break
-            if why == BLOCK:
+            if reason == BLOCK:
                 used = self._block(block, state[0], state)
                 state[4] = self.packets
             else:
-                kept, used = self._mend(block, state, rows, count, final)
-                count += kept
+                added, used = self._mend(block, state, rows, count, final)
+                count += added
                 self._passed(rows, count, state[4])
             if not (used or self._lost):
                 break
@@ -189,36 +191,38 @@ class PcapngReader(Reader):
     ) -> tuple[int, int]:
         """Rows kept of the damaged block where the scan stands, and bytes used.
 
-        Where the bytes do not say it yet, those needed are in `state`, and none is used.
+        If more bytes are needed to decide, their number is in `state`, and no bytes are used.
         """
-        position, _, why, kind, _ = state
+        position, _, reason, kind, _ = state
         self._bare = (-1, 0)
         length = number(block[position + 4 : position + 8], self._order)
         padded = length + 3 & ~3
-        if why in (CAPTURED, NO_INTERFACE):
+        if reason in (CAPTURED, NO_INTERFACE):
             state[4] += 1
-            self._skipped(why, position, padded)
+            self._skipped(reason, position, padded)
             return 0, padded
-        ends = [padded] if why == TRAILER else []
+        ends = [padded] if reason == TRAILER else []
         if kind == ENHANCED_PACKET:
             if len(block) - position < 28 and not final:
                 state[1] = 28
                 return 0, 0
             head = block[position + 8 : position + 28]
-            index, upper, lower, seen, whole = (
+            index, upper, lower, captured_bytes, original_bytes = (
                 number(head[at : at + 4], self._order) for at in range(0, 20, 4)
             )
-            least = 32 + (seen + 3 & ~3)
-            if index >= len(self.interfaces) or seen > min(whole, MAX_FOUND_BYTES):
+            min_bytes = 32 + (captured_bytes + 3 & ~3)
+            if index >= len(self.interfaces) or captured_bytes > min(
+                original_bytes, MAX_FOUND_BYTES
+            ):
                 ends = []
-            elif why == LENGTH or least <= padded:
-                ends.append(least)
+            elif reason == LENGTH or min_bytes <= padded:
+                ends.append(min_bytes)
             else:
-                ends = [least]
+                ends = [min_bytes]
         if ends and len(block) - position < max(ends) + 12 and not final:
             state[1] = max(ends) + 12
             return 0, 0
-        cut = why == LENGTH and 12 <= length <= MAX_BLOCK_BYTES
+        cut = reason == LENGTH and 12 <= length <= MAX_BLOCK_BYTES
         for end in ends:
             if not self._ends(block, position, end, final and not cut):
                 continue
@@ -229,18 +233,18 @@ class PcapngReader(Reader):
                 rows.number[count] = state[4]
                 rows.ts_ns[count] = self.interfaces[index].instant(upper, lower)
                 rows.start[count] = position + 28
-                rows.captured[count] = seen
-                rows.original[count] = whole
+                rows.captured[count] = captured_bytes
+                rows.original[count] = original_bytes
                 rows.link_type[count] = self.interfaces[index].link_type
             elif kind == INTERFACE_DESCRIPTION:
                 self._interface(block[position + 8 : position + end - 4], position)
-            self._damaged(position, _DAMAGE[why], 0, "it was read, and so is what follows")
+            self._damaged(position, _DAMAGE[reason], 0, "it was read, and so is what follows")
             return int(kind == ENHANCED_PACKET), end
         if cut:
             return 0, 0
         if kind == INTERFACE_DESCRIPTION:
             self._order = ""
-        self._lose(position, _DAMAGE[why])
+        self._lose(position, _DAMAGE[reason])
         return 0, 1
 
     def _ends(self, block: bytes, position: int, end: int, last: bool) -> bool:
@@ -253,12 +257,12 @@ class PcapngReader(Reader):
             return True
         return last and after == len(block)
 
-    def _skipped(self, why: int, position: int, octets: int) -> None:
+    def _skipped(self, reason: int, position: int, octets: int) -> None:
         """Report once that packets are skipped for a reason."""
-        if why not in self._told:
-            self._told.add(why)
-            rest = "it is passed over, and so are others like it"
-            self._damaged(position, _DAMAGE[why], octets, rest)
+        if reason not in self._skips_reported:
+            self._skips_reported.add(reason)
+            consequence = "it is passed over, and so are others like it"
+            self._damaged(position, _DAMAGE[reason], octets, consequence)
 
     def _block(self, block: bytes, position: int, state: array[int]) -> int:
         """Read the block at `position`; bytes used, 0 when it is not whole."""
@@ -323,12 +327,12 @@ class PcapngReader(Reader):
             self._bare = (self._offset + position, self.packets)
         return padded
 
-    def _no_section(self, position: int, what: str) -> int:
+    def _no_section(self, position: int, damage: str) -> int:
         """Search for the next section; bytes used of this one."""
         self._bare = (-1, 0)
         self._end_section()
         self._order = ""
-        self._lose(position, what)
+        self._lose(position, damage)
         return 1
 
     def _end_section(self) -> None:
@@ -398,11 +402,11 @@ class PcapngReader(Reader):
             return
         self.comments.append(value.decode("utf-8", "replace"))
 
-    def _limit(self, what: str, where: str) -> None:
-        """Report once that what is kept of a file has a limit."""
-        if what not in self._limits:
-            self._limits.add(what)
-            self.report("capture-damaged", f"{what} {where} are not kept; all packets are read")
+    def _limit(self, things: str, where: str) -> None:
+        """Report once that some things of a file are not kept: they reached their limit."""
+        if things not in self._limits:
+            self._limits.add(things)
+            self.report("capture-damaged", f"{things} {where} are not kept; all packets are read")
 
 
 @cython.cfunc
@@ -411,12 +415,12 @@ def _block_at(
     octets: cython.const[cython.uchar][::1],
     at: cython.Py_ssize_t,
     big: cython.bint,
-    known: cython.longlong,
+    interface_count: cython.longlong,
     end: cython.Py_ssize_t,
 ) -> cython.longlong:
     """Bytes that a block takes which may begin here; 0 where none does, -1 where some are missing.
 
-    `known` is how many interfaces there are, `end` where the bytes end.
+    `interface_count` is the number of interfaces, `end` the end of the bytes.
     """
     kind: cython.longlong = checked_u32(octets, at, big)
     if not (kind == 10 or (0 < kind < 7 and kind != 4)):
@@ -432,12 +436,16 @@ def _block_at(
     if kind == 6 or kind == 2:
         if kind == 2:
             index = index >> 16 if big else index & 0xFFFF
-        if length < 32 or index >= known or checked_u32(octets, at + 20, big) > length - 32:
+        if (
+            length < 32
+            or index >= interface_count
+            or checked_u32(octets, at + 20, big) > length - 32
+        ):
             return 0
     elif kind == 5:
-        if length < 24 or index >= known:
+        if length < 24 or index >= interface_count:
             return 0
-    elif kind == 3 and (known == 0 or length < MIN_SIMPLE_BYTES):
+    elif kind == 3 and (interface_count == 0 or length < MIN_SIMPLE_BYTES):
         return 0
     return length
 
@@ -447,15 +455,15 @@ def _block_at(
 def _find_block(
     octets: cython.const[cython.uchar][::1],
     order: str,
-    known: cython.longlong,
+    interface_count: cython.longlong,
     state: cython.longlong[::1],
     final: cython.bint,
 ) -> cython.bint:
     """True if blocks begin again in the bytes; `state` is where, as in a scan.
 
-    Where they do not, the search is to go on there with so many bytes at least; `final` says that
-    there will be no more. Without a byte order only the header of a section is looked for; `known`
-    is how many interfaces the present one has.
+    If they do not, `state` has the position where the search continues and the bytes it needs;
+    `final` says that no bytes follow. Without a byte order only the header of a section is looked
+    for; `interface_count` is the number of interfaces of the present one.
     """
     big: cython.bint = order == "big"
     inside: cython.bint = order != ""
@@ -464,17 +472,17 @@ def _find_block(
     needed: cython.longlong = 12
     length: cython.longlong
     magic: cython.longlong
-    found: cython.bint = False
+    is_found: cython.bint = False
     while end - at >= 12:
         if octets[at] == 0x0A and checked_u32(octets, at, big) == 0x0A0D0D0A:
             magic = checked_u32(octets, at + 8, big)
             if magic == 0x1A2B3C4D or magic == 0x4D3C2B1A:
-                found = True
+                is_found = True
                 break
         if inside:
-            length = _block_at(octets, at, big, known, end)
+            length = _block_at(octets, at, big, interface_count, end)
             if length > 0:
-                found = True
+                is_found = True
                 break
             if length < 0 and not final:
                 needed = -length
@@ -482,7 +490,7 @@ def _find_block(
         at += 1
     state[0] = at
     state[1] = needed
-    return found
+    return is_found
 
 
 @cython.cfunc
@@ -513,9 +521,9 @@ def _scan_blocks(
 ) -> cython.Py_ssize_t:
     """Fill rows from `row` on until bytes, rows or sense end, or a block is to be read.
 
-    `table` has what is to be known of each interface. `state` is the position, the bytes needed
-    from there on (of a block that is whole, its bytes), why the scan stopped, the kind of the
-    block there, the last packet's number. Returns the next row.
+    `table` has numbers of each interface. `state` is the position, the bytes needed from there on
+    (the size of a block that is whole), the reason why the scan stopped, the kind of the block at
+    the position, the last packet's number. Returns the next row.
     """
     numbers: cython.longlong[::1] = rows.number
     ts_ns: cython.longlong[::1] = rows.ts_ns
@@ -525,13 +533,13 @@ def _scan_blocks(
     link_type: cython.longlong[::1] = rows.link_type
     capacity: cython.Py_ssize_t = len(numbers)
     end: cython.Py_ssize_t = len(octets)
-    known: cython.longlong = len(interfaces)
+    interface_count: cython.longlong = len(interfaces)
     limit: cython.longlong = MAX_BLOCK_BYTES
     no_time: cython.longlong = NO_TIME
     position: cython.Py_ssize_t = state[0]
     last: cython.longlong = state[4]
     needed: cython.longlong = 12
-    why: cython.longlong = MORE
+    reason: cython.longlong = MORE
     kind: cython.longlong = 0
     length: cython.longlong
     padded: cython.longlong
@@ -540,45 +548,45 @@ def _scan_blocks(
     entry: cython.Py_ssize_t
     upper: cython.longlong
     lower: cython.longlong
-    seen: cython.longlong
-    whole: cython.longlong
+    captured_bytes: cython.longlong
+    original_bytes: cython.longlong
     moment: cython.longlong
 
     while end - position >= 12:
         kind = checked_u32(octets, position, big)
         if kind == 0x0A0D0D0A:
             needed = 12
-            why = BLOCK
+            reason = BLOCK
             break
         length = checked_u32(octets, position + 4, big)
         if length < 12 or length > limit:
-            why = LENGTH
+            reason = LENGTH
             break
         padded = (length + 3) // 4 * 4
         if end - position < padded:
             needed = padded
             break
         if checked_u32(octets, position + padded - 4, big) != length:
-            why = TRAILER
+            reason = TRAILER
             break
         if kind == 6 or kind == 2:
             if row == capacity:
-                why = FULL
+                reason = FULL
                 break
             header = 28
             if length < 32:
-                why = CAPTURED
+                reason = CAPTURED
                 break
             index = checked_u32(octets, position + 8, big)
             if kind == 2:
                 index = index >> 16 if big else index & 0xFFFF
-            seen = checked_u32(octets, position + 20, big)
-            whole = checked_u32(octets, position + 24, big)
-            if index >= known:
-                why = NO_INTERFACE
+            captured_bytes = checked_u32(octets, position + 20, big)
+            original_bytes = checked_u32(octets, position + 24, big)
+            if index >= interface_count:
+                reason = NO_INTERFACE
                 break
-            if seen > length - 32:
-                why = CAPTURED
+            if captured_bytes > length - 32:
+                reason = CAPTURED
                 break
             entry = index * _PER_INTERFACE
             upper = checked_u32(octets, position + 12, big)
@@ -589,26 +597,26 @@ def _scan_blocks(
                 moment = interfaces[index].instant(upper, lower)
         elif kind == 3:
             if row == capacity:
-                why = FULL
+                reason = FULL
                 break
             header = 12
             if length < 16:
-                why = CAPTURED
+                reason = CAPTURED
                 break
-            if known == 0:
-                why = NO_INTERFACE
+            if interface_count == 0:
+                reason = NO_INTERFACE
                 break
             entry = 0
             moment = no_time
-            whole = checked_u32(octets, position + 8, big)
-            seen = length - 16
-            seen = min(seen, whole)
+            original_bytes = checked_u32(octets, position + 8, big)
+            captured_bytes = length - 16
+            captured_bytes = min(captured_bytes, original_bytes)
             if table[4] != 0:
-                seen = min(seen, table[4])
+                captured_bytes = min(captured_bytes, table[4])
         else:
             if kind in READ:
                 needed = padded
-                why = BLOCK
+                reason = BLOCK
                 break
             position += padded
             continue
@@ -616,15 +624,15 @@ def _scan_blocks(
         numbers[row] = last
         ts_ns[row] = moment
         start[row] = position + header
-        captured[row] = seen
-        original[row] = whole
+        captured[row] = captured_bytes
+        original[row] = original_bytes
         link_type[row] = table[entry]
         row += 1
         position += padded
 
     state[0] = position
     state[1] = needed
-    state[2] = why
+    state[2] = reason
     state[3] = kind
     state[4] = last
     return row

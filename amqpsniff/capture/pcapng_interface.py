@@ -42,7 +42,7 @@ _PACKET_NUMBERS = frozenset((2, 4, 5, 6))
 _INTERFACE_NUMBERS = frozenset((8, 10, 16, 17))
 """Options of an interface that are one number: speeds, time zone."""
 _CUSTOM = frozenset((2988, 2989, 19372, 19373))
-"""Options that begin with the number of whose they are."""
+"""Options that begin with the number of their owner."""
 
 Option = tuple[int, bytes]
 """An option's code and value, numbers in it little-endian."""
@@ -107,14 +107,14 @@ class Interface:
 
     def repeated(self) -> Interface:
         """The interface after this one, of a block with the same bytes."""
-        made = Interface.__new__(Interface)
-        made.index = self.index + 1
-        made._name = self._name
-        made.link_type, made.snap_bytes = self.link_type, self.snap_bytes
-        made.binary, made.exponent, made.offset_s = self.binary, self.exponent, self.offset_s
-        made.options = self.options
-        made.statistics = None
-        return made
+        copy = Interface.__new__(Interface)
+        copy.index = self.index + 1
+        copy._name = self._name
+        copy.link_type, copy.snap_bytes = self.link_type, self.snap_bytes
+        copy.binary, copy.exponent, copy.offset_s = self.binary, self.exponent, self.offset_s
+        copy.options = self.options
+        copy.statistics = None
+        return copy
 
     @property
     def name(self) -> str:
@@ -202,7 +202,7 @@ class PcapngSection(NamedTuple):
     interfaces: list[Interface]
 
     def interface_of(self, octets: bytes, start: int, captured: int) -> Interface:
-        """The interface of a packet, of which `captured` bytes begin at `start` of the file's."""
+        """The interface of a packet whose `captured` bytes begin at `start` of the file's bytes."""
         begin = start - 28
         kind = number(octets[begin : begin + 4], self.order) if begin >= 0 else 0
         index = 0

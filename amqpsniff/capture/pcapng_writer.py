@@ -1,7 +1,7 @@
 """pcapng files, written: one section, interfaces as they are met, packets, secrets, statistics.
 
-Times are nanoseconds. Nothing is written but what it is given: no host, no program, no comment, no
-name but those of interfaces. The functions make single blocks.
+Times are nanoseconds. It writes only what the caller gives: no host, no program, no comment, no
+names except those of interfaces. The functions make single blocks.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 4.1 to 4.7.
 """
@@ -85,8 +85,8 @@ def interface_block(
         raise CaptureError(
             f"not a capture: its link type is {link_type}, and the highest is {_HIGHEST_LINK_TYPE}"
         )
-    named = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
-    octets = _options(*named, *options, (IF_TSRESOL, _NANOSECONDS))
+    name_option = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
+    octets = _options(*name_option, *options, (IF_TSRESOL, _NANOSECONDS))
     return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_bytes) + octets)
 
 
@@ -100,14 +100,14 @@ def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 
             if count is not None
         )
     )
-    place = struct.pack("<III", interface, ts_ns >> 32, ts_ns & 0xFFFFFFFF)
-    return block(INTERFACE_STATISTICS, place + options)
+    head = struct.pack("<III", interface, ts_ns >> 32, ts_ns & 0xFFFFFFFF)
+    return block(INTERFACE_STATISTICS, head + options)
 
 
 class PcapngWriter:
     """Writes packets to a binary file; `interface` first, for each one that has packets.
 
-    `comments` are those of the section. `octets` is how much was written.
+    `comments` are those of the section. `octets`: number of bytes written.
     """
 
     def __init__(self, sink: IO[bytes], comments: Iterable[str] = ()) -> None:
@@ -137,16 +137,21 @@ class PcapngWriter:
         options: Iterable[Option] = (),
     ) -> None:
         """Write a packet; one without a time goes to the first interface if it fits there."""
-        said = _options(*options)
-        if ts_ns == NO_TIME and interface == 0 and not said and self._fits(octets, original):
+        encoded_options = _options(*options)
+        if (
+            ts_ns == NO_TIME
+            and interface == 0
+            and not encoded_options
+            and self._fits(octets, original)
+        ):
             self._put(block(SIMPLE_PACKET, struct.pack("<I", original) + octets))
             return
         time = _NOT_A_TIME if ts_ns == NO_TIME else max(ts_ns, 0)
         head = struct.pack(
             "<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(octets), original
         )
-        padding = bytes(-len(octets) & 3) if said else b""
-        self._put(block(ENHANCED_PACKET, head + octets + padding + said))
+        padding = bytes(-len(octets) & 3) if encoded_options else b""
+        self._put(block(ENHANCED_PACKET, head + octets + padding + encoded_options))
 
     def secrets(self, kind: int, octets: bytes) -> None:
         """Write what opens TLS in the packets that follow."""
@@ -182,15 +187,17 @@ def _options(*pairs: tuple[int, bytes]) -> bytes:
 class Interfaces:
     """Numbers of a capture's interfaces in a `PcapngWriter`, described as they are met.
 
-    Each is there with its link type, its snap length and the options that `kept` gives of it.
+    Each has its link type, its snap length and the options that `options_of` returns for it.
     """
 
-    def __init__(self, writer: PcapngWriter, kept: Callable[[Interface], Sequence[Option]]) -> None:
+    def __init__(
+        self, writer: PcapngWriter, options_of: Callable[[Interface], Sequence[Option]]
+    ) -> None:
         self._writer = writer
-        self._kept = kept
+        self._options_of = options_of
         self._of_links: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
-        self._known: list[Interface] = []
+        self._interfaces: list[Interface] = []
         self._counts: list[int] = []
 
     def look(self, capture: AnyCapture) -> None:
@@ -200,17 +207,17 @@ class Interfaces:
                 self._counts.append(0)
             for interface in section.interfaces[self._counts[index] :]:
                 self._numbers[id(interface)] = self._writer.interface(
-                    interface.link_type, interface.snap_bytes, options=self._kept(interface)
+                    interface.link_type, interface.snap_bytes, options=self._options_of(interface)
                 )
-                self._known.append(interface)
+                self._interfaces.append(interface)
             self._counts[index] = len(section.interfaces)
 
     def number(self, capture: AnyCapture, batch: PacketBatch, row: int) -> int:
         """The number of a packet's interface."""
         section = self.section(capture, batch.number[row])
         if section is not None and section.interfaces:
-            found = section.interface_of(batch.octets, batch.start[row], batch.captured[row])
-            return self._numbers[id(found)]
+            interface = section.interface_of(batch.octets, batch.start[row], batch.captured[row])
+            return self._numbers[id(interface)]
         return self.of_link(batch.link_type[row])
 
     def of_link(self, link_type: int) -> int:
@@ -221,7 +228,7 @@ class Interfaces:
 
     def finish(self) -> None:
         """Write what interfaces received and lost."""
-        for interface in self._known:
+        for interface in self._interfaces:
             if interface.statistics is not None:
                 self._writer.statistics(self._numbers[id(interface)], interface.statistics)
 
@@ -232,5 +239,5 @@ class Interfaces:
 
 
 def _sections(capture: AnyCapture) -> list[PcapngSection]:
-    """The sections of a capture; tshark's reading of one has none."""
+    """The sections of a capture; empty if tshark reads it."""
     return getattr(capture, "sections", [])

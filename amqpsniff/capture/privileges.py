@@ -2,7 +2,7 @@
 
 The process becomes the user who called sudo, or another one, and keeps no capability. Where that
 would keep it from working (a user who cannot read this program or a key, or write where a capture
-is to be written) it stays what it is, and says why.
+is to be written) it stays the user it is, and reports the reason.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def drop(
 ) -> str | None:
     """Become another user if this is root; returns why not, or None if done or not needed.
 
-    `user` is a name, None for who called sudo, else `nobody`. Folders that are to be written to
-    must be writable for the user, and files that are to be read readable, of those that are there.
-    Raises UsageError for a user who is not there.
+    `user` is a name, None for the caller of sudo, else `nobody`. Folders that are to be written to
+    must be writable for the user, and files that are to be read readable, if they exist. Raises
+    UsageError for an unknown user.
     """
     if os.geteuid() != 0 or user == ROOT:
         return None
-    wanted = _entry(user)
-    if wanted is None or wanted.pw_uid == 0:
+    account = _entry(user)
+    if account is None or account.pw_uid == 0:
         return "there is no other user to become"
-    there = [one for one in reads if one.exists()]
-    obstacle = _obstacle(wanted, list(writes_to), there)
+    existing = [path for path in reads if path.exists()]
+    obstacle = _obstacle(account, list(writes_to), existing)
     if obstacle is not None:
         if user is not None:
             raise UsageError(f"cannot run as {user}: {obstacle}; {OTHERS}")
         return obstacle
-    os.setgroups(_groups(wanted))
-    os.setresgid(wanted.pw_gid, wanted.pw_gid, wanted.pw_gid)
-    os.setresuid(wanted.pw_uid, wanted.pw_uid, wanted.pw_uid)
+    os.setgroups(_groups(account))
+    os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
+    os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
     return None
 
 

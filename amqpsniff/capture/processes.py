@@ -6,7 +6,7 @@ and labels after them hold anything, secrets too, and are not read.
 
 ptcpdump names the process that sends a packet, or that receives it if the sender runs elsewhere.
 Its flags for the direction are those of an interface, which between containers are the other way
-round. So a process can be told to be the client's or the broker's only where both are named.
+round. So a process is known to be the client's or the broker's only if both are named.
 
 Source: https://github.com/mozillazg/ptcpdump, internal/writer/pcapng.go and bpf/ptcpdump.c.
 """
@@ -54,7 +54,7 @@ class Process(NamedTuple):
     def may_be(self, other: Process) -> bool:
         """True if no field shows that this is another process."""
         pairs = zip(self, other, strict=True)
-        return all(one is None or two is None or one == two for one, two in pairs)
+        return all(first is None or second is None or first == second for first, second in pairs)
 
 
 _PROCESS = Process._fields
@@ -64,17 +64,17 @@ there, and then the broker's."""
 
 
 class ProcessReader:
-    """Finds the processes of connections: `read` a batch of packets, `note` what TCP made of it."""
+    """Finds the processes of connections: `read` a batch of packets, then `note` its TCP events."""
 
     def __init__(self) -> None:
         self._capture = ""
-        self._named: dict[int, Process] = {}
-        self._found: OrderedDict[str, dict[str, Process]] = OrderedDict()
+        self._by_packet: dict[int, Process] = {}
+        self._by_connection: OrderedDict[str, dict[str, Process]] = OrderedDict()
 
     def read(self, batch: PacketBatch, capture: Any) -> None:
         """Read the comments of a batch's packets; `capture` is the file that they are of."""
         self._capture = batch.capture
-        self._named = {}
+        self._by_packet = {}
         sections = getattr(capture, "sections", ())
         if not sections:
             return
@@ -83,43 +83,43 @@ class ProcessReader:
             section = section_of(sections, number)
             options = section.packet_options(batch.octets, start, batch.captured[row])
             comments = tuple(value for code, value in options if code == OPT_COMMENT)
-            named = _process(comments) if comments else None
-            if named is not None:
-                self._named[number] = named
+            process = _process(comments) if comments else None
+            if process is not None:
+                self._by_packet[number] = process
 
     def note(self, events: Any) -> None:
         """Give conversations the processes of their packets, from the events of the batch."""
-        if not self._named:
+        if not self._by_packet:
             return
         for kind, half, number in zip(events.kind, events.half, events.number, strict=True):
-            named = self._named.get(number & NUMBER_MASK)
-            if kind != DATA or named is None:
+            process = self._by_packet.get(number & NUMBER_MASK)
+            if kind != DATA or process is None:
                 continue
             if events.captures[number >> NUMBER_BITS] == self._capture:
                 conversation = events.conversations[half >> 1]
                 sender = conversation.b if half & 1 else conversation.a
-                self._note(conversation.connection_id, sender, named)
+                self._note(conversation.connection_id, sender, process)
 
     def fill(self, row: dict[str, Any]) -> None:
-        """Put the columns into the row of a connection that is over; null where none is named."""
-        found = self._found.pop(row["connection_id"], {})
-        client = found.pop(row["client"], None)
-        named = [one for one in (client, *found.values()) if one is not None]
-        if len(named) == 2 and named[0].may_be(named[1]):
-            named = [min(named, key=_nulls)]
-        if len(named) == 2 and row["client"] is None:
-            named = []
-        cells = [value for one in (*named, Process(), Process())[:2] for value in one]
+        """Put the columns into the row of a connection that ended; null without a process."""
+        by_sender = self._by_connection.pop(row["connection_id"], {})
+        client = by_sender.pop(row["client"], None)
+        processes = [process for process in (client, *by_sender.values()) if process is not None]
+        if len(processes) == 2 and processes[0].may_be(processes[1]):
+            processes = [min(processes, key=_nulls)]
+        if len(processes) == 2 and row["client"] is None:
+            processes = []
+        cells = [value for process in (*processes, Process(), Process())[:2] for value in process]
         row.update(zip(COLUMNS, cells, strict=True))
 
-    def _note(self, connection_id: str, sender: str, named: Process) -> None:
+    def _note(self, connection_id: str, sender: str, process: Process) -> None:
         """Keep a process: the first one of a sender, with all of its fields."""
-        senders = self._found.setdefault(connection_id, {})
-        known = senders.get(sender)
-        if known is None or (known.may_be(named) and _nulls(named) < _nulls(known)):
-            senders[sender] = named
-        if len(self._found) > MAX_CONNECTIONS:
-            self._found.popitem(last=False)
+        senders = self._by_connection.setdefault(connection_id, {})
+        earlier = senders.get(sender)
+        if earlier is None or (earlier.may_be(process) and _nulls(process) < _nulls(earlier)):
+            senders[sender] = process
+        if len(self._by_connection) > MAX_CONNECTIONS:
+            self._by_connection.popitem(last=False)
 
 
 def _nulls(process: Process) -> int:
@@ -129,19 +129,19 @@ def _nulls(process: Process) -> int:
 @lru_cache(MAX_KNOWN)
 def _process(comments: tuple[bytes, ...]) -> Process | None:
     """The process in the comments of a packet; None for other comments."""
-    found = Process()
+    process = Process()
     for comment in comments:
         lines = comment.decode("utf-8", "replace").split("\n")
         if (pid := _value(lines, 0, "PID")) and pid.isdecimal() and len(pid) < 11:
             program = _value(lines, 1, "Cmd") or _value(lines, 1, "Command")
-            found = found._replace(pid=int(pid), process=program)
+            process = process._replace(pid=int(pid), process=program)
         elif lines[0].startswith("ContainerName:"):
             name = _value(lines, 0, "ContainerName") or _value(lines, 1, "ContainerId")
-            found = found._replace(container=name)
+            process = process._replace(container=name)
         elif name := _value(lines, 0, "PodName"):
             namespace = _value(lines, 1, "PodNamespace")
-            found = found._replace(pod=f"{namespace}/{name}" if namespace else name)
-    return found if any(found) else None
+            process = process._replace(pod=f"{namespace}/{name}" if namespace else name)
+    return process if any(process) else None
 
 
 def _value(lines: list[str], at: int, name: str) -> str | None:

@@ -36,7 +36,7 @@ class PushReader:
     Attributes:
         capture: The name shown in rows.
         compression: `gzip` or `zstd`; None without, and as long as it is unknown.
-        reader: The reader of the format; null as long as that is not known.
+        reader: The reader of the format; None until the format is known.
         trouble: Why the bytes end early, as code and detail of a finding; None if they do not.
     """
 
@@ -51,9 +51,9 @@ class PushReader:
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
         """Type and bytes of the Decryption Secrets Blocks that were read since the last call."""
-        found = self.reader.secrets[self._secrets :] if self.reader is not None else []
-        self._secrets += len(found)
-        return found
+        secrets = self.reader.secrets[self._secrets :] if self.reader is not None else []
+        self._secrets += len(secrets)
+        return secrets
 
     @property
     def packets(self) -> int:
@@ -76,27 +76,27 @@ class PushReader:
     def pieces(self, octets: bytes, *, gather: int = 0, last: bool = False) -> Iterator[bytes]:
         """The bytes without their compression, once there is a reader for them.
 
-        Pieces out of compression are joined to at least `gather` bytes, as far as there are some.
-        With the `last` bytes a format is recognized by as few as there are. Raises NotACapture.
+        Decompressed pieces are joined to at least `gather` bytes, except the last. With the `last`
+        bytes a format is recognized by as few as there are. Raises NotACapture.
         """
         pieces: Iterable[bytes] = (octets,)
         if self.reader is None and self._machine is None:
             head = self._whole_head(octets, last=last)
             if head is None:
                 return
-            found = recognise(head)
-            if found in (GZIP, ZSTD):
-                self.compression = found
-                self._machine = decompressor(found, self.capture)
+            format_name = recognise(head)
+            if format_name in (GZIP, ZSTD):
+                self.compression = format_name
+                self._machine = decompressor(format_name, self.capture)
             pieces = (head,)
         if self._machine is not None:
             pieces = self._unpacked(self._machine, pieces, gather)
         for piece in pieces:
-            yield from self._known(piece)
+            yield from self._recognized(piece)
         if last:
             self._end_compression()
             if self.reader is None:
-                yield from self._known(b"", last=True)
+                yield from self._recognized(b"", last=True)
 
     def _whole_head(self, octets: bytes, *, last: bool) -> bytes | None:
         """The first bytes, once there are enough of them to recognise a format."""
@@ -106,16 +106,16 @@ class PushReader:
         head, self._head = self._head, b""
         return head
 
-    def _known(self, piece: bytes, *, last: bool = False) -> Iterator[bytes]:
+    def _recognized(self, piece: bytes, *, last: bool = False) -> Iterator[bytes]:
         """A piece for the reader, which is made when the first bytes tell the format."""
         if self.reader is None:
             head = self._whole_head(piece, last=last)
             if head is None:
                 return
-            found = recognise(head)
-            if found not in READERS:
+            format_name = recognise(head)
+            if format_name not in READERS:
                 raise no_capture(self.capture, head, self._where)
-            self.reader = READERS[found](self.capture)
+            self.reader = READERS[format_name](self.capture)
             self.reader.unpacked = self.compression is not None
             piece = head
         yield piece
@@ -123,20 +123,20 @@ class PushReader:
     def _unpacked(
         self, machine: Decompressor, pieces: Iterable[bytes], gather: int
     ) -> Iterator[bytes]:
-        held: list[bytes] = []
+        gathered: list[bytes] = []
         size = 0
         try:
             for octets in pieces:
                 for piece in machine.feed(octets):
-                    held.append(piece)
+                    gathered.append(piece)
                     size += len(piece)
                     if size >= gather:
-                        yield b"".join(held)
-                        held, size = [], 0
+                        yield b"".join(gathered)
+                        gathered, size = [], 0
         except Damaged as damage:
             self.trouble = "capture-damaged", str(damage)
-        if held:
-            yield b"".join(held)
+        if gathered:
+            yield b"".join(gathered)
 
     @property
     def _where(self) -> str:
@@ -150,7 +150,7 @@ class PushReader:
     def finish(self, *, cut: bool) -> PacketBatch | None:
         """End of input. With `cut`, an incomplete last record is not an error.
 
-        Gives the last packets where the end was needed to know them.
+        Returns the last packets, if only the file's end completes them.
         """
         if self.reader is None:
             return None
@@ -166,6 +166,6 @@ class PushReader:
         self._end_compression()
         if self.trouble is not None:
             code, detail = self.trouble
-            more = "" if code == "capture-unreadable" else f"; {NOTHING_READ}"
-            raise CaptureError(f"{shown(self.capture)}: {detail}{more}")
+            consequence = "" if code == "capture-unreadable" else f"; {NOTHING_READ}"
+            raise CaptureError(f"{shown(self.capture)}: {detail}{consequence}")
         raise no_capture(self.capture, self._head, self._where)

@@ -2,8 +2,8 @@
 
 A reader is fed the bytes of one capture file in order, cut anywhere. Every `feed` returns the
 packets that are complete by then, over the very block that was fed, or over that block joined to
-what was left of the one before. Bytes of an unfinished record are held until all of it is there
-and are joined once, so many small pieces cost no more than one large one. A reader does no I/O.
+the rest of the one before. Bytes of an unfinished record are held until it is complete and are
+joined once, so that many small pieces cost no more than a large one. A reader does no I/O.
 
 Record boundaries follow from lengths, so after an invalid record the position of the next is
 unknown. The reader returns the valid part of such a record; then it searches for the next beginning
@@ -34,7 +34,7 @@ MAX_LINK_TYPES = 1 << 16
 class Lost(NamedTuple):
     """Damage after which records are searched for: its kind, and its position in the file."""
 
-    what: str
+    damage: str
     offset: int
 
 
@@ -43,8 +43,8 @@ class Reader(ABC):
 
     `findings`, `link_types` (LINKTYPE_ values in order of first declaration), `secrets` (pairs of
     secrets type and bytes) and `comments` grow while it is fed. `packets` counts packets so far,
-    `ended` says that the file is over and further bytes are ignored; `unpacked`, set by the
-    caller, that offsets in findings are not those of the file on disk.
+    `ended`: the file is over and further bytes are ignored; `unpacked`, set by the caller: offsets
+    in findings are not those of the file on disk.
     """
 
     format = ""
@@ -61,7 +61,7 @@ class Reader(ABC):
         self.unpacked = False
         self._last_ns: int | None = None
         self._pieces: list[bytes] = []
-        self._held = 0
+        self._held_bytes = 0
         self._needed = 1
         self._offset = 0
         self._lost: Lost | None = None
@@ -74,12 +74,12 @@ class Reader(ABC):
         if self.ended or not octets:
             return None
         self._pieces.append(bytes(octets))
-        self._held += len(octets)
-        if self._held < self._needed:
+        self._held_bytes += len(octets)
+        if self._held_bytes < self._needed:
             return None
-        return self._more(final=False)
+        return self._read_pieces(final=False)
 
-    def _more(self, *, final: bool) -> PacketBatch | None:
+    def _read_pieces(self, *, final: bool) -> PacketBatch | None:
         """Packets of the held bytes; `final`: no others follow."""
         block = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         rows = PacketRows(len(block))
@@ -87,20 +87,20 @@ class Reader(ABC):
         self._offset += position
         if self._lost:
             self._is_too_far(self._lost, 0)
-        self._held = 0 if self.ended else len(block) - position
-        self._pieces = [block[position:]] if self._held else []
+        self._held_bytes = 0 if self.ended else len(block) - position
+        self._pieces = [block[position:]] if self._held_bytes else []
         if not count:
             return None
         return rows.batch(self.capture, block, count)
 
     def give_back(self) -> int:
-        """Forget the bytes of an unfinished record; how many of the last ones fed these are.
+        """Forget the bytes of an unfinished record and return their number.
 
         For a caller that can feed them again, together with those that follow: joining costs more.
         """
-        held, self._held, self._pieces = self._held, 0, []
+        byte_count, self._held_bytes, self._pieces = self._held_bytes, 0, []
         self._needed = 1
-        return held
+        return byte_count
 
     def finish(self, *, explained: bool = False) -> PacketBatch | None:
         """End of the file; bytes of an unfinished record become a finding.
@@ -109,24 +109,24 @@ class Reader(ABC):
         packets, if only the file's end completes them.
         """
         batch = None
-        if self._held and not self.ended and not explained:
-            batch = self._more(final=True)
+        if self._held_bytes and not self.ended and not explained:
+            batch = self._read_pieces(final=True)
         if self._lost:
-            self._tell(self._lost, "nothing after it can be")
+            self._report_loss(self._lost, "nothing after it can be")
             self._lost = None
-        elif self._held and not self.ended and not explained:
+        elif self._held_bytes and not self.ended and not explained:
             self.report(
                 "capture-truncated",
-                f"the file ends inside a record: {self._held} bytes of it are there, "
+                f"the file ends inside a record: {self._held_bytes} bytes of it are there, "
                 f"{self._place(0)}, where at least {self._needed} are needed; "
                 "everything before it was read",
             )
         if self._damages > MAX_TOLD:
-            what = f"the file is damaged in {self._damages - MAX_TOLD} more places"
-            self.report("capture-damaged", f"{what} ({self._untold_bytes} bytes skipped)")
+            damage = f"the file is damaged in {self._damages - MAX_TOLD} more places"
+            self.report("capture-damaged", f"{damage} ({self._untold_bytes} bytes skipped)")
         self.ended = True
         self._pieces = []
-        self._held = 0
+        self._held_bytes = 0
         return batch
 
     def report(self, code: str, detail: str) -> None:
@@ -140,20 +140,20 @@ class Reader(ABC):
             self._links.add(link_type)
             self.link_types.append(link_type)
 
-    def _lose(self, position: int, what: str) -> None:
-        """Search for records from here on: an impossible one is so far into the present block."""
-        self._lost = Lost(what, self._offset + position)
+    def _lose(self, position: int, damage: str) -> None:
+        """Search for records: an impossible one is at this position of the present block."""
+        self._lost = Lost(damage, self._offset + position)
 
-    def _found(self, position: int) -> bool:
-        """Records begin again; False if that is farther than is searched."""
+    def _resume(self, position: int) -> bool:
+        """Continue where records begin again; False if that is farther than is searched."""
         assert self._lost is not None
         if self._is_too_far(self._lost, position):
             return False
         offset = self._offset + position
         skipped = offset - self._lost.offset
         self._searched += skipped
-        again = f"and again from offset {offset} on ({skipped} bytes skipped)"
-        self._tell(self._lost, again, skipped)
+        outcome = f"and again from offset {offset} on ({skipped} bytes skipped)"
+        self._report_loss(self._lost, outcome, skipped)
         self._lost = None
         return True
 
@@ -164,25 +164,27 @@ class Reader(ABC):
             return False
         self._lost = None
         self.ended = True
-        self._tell(lost, f"nothing after it is, for {MAX_SEARCHED_BYTES} bytes held no record")
+        self._report_loss(
+            lost, f"nothing after it is, for {MAX_SEARCHED_BYTES} bytes held no record"
+        )
         return True
 
-    def _damaged(self, position: int, what: str, octets: int, rest: str) -> None:
-        """Report damage of this size, after which the next record is known."""
-        detail = f"{what} {self._place(position)}; {rest} ({octets} bytes skipped)"
+    def _damaged(self, position: int, damage: str, octets: int, outcome: str) -> None:
+        """Report damage of this size, after which the next record was found."""
+        detail = f"{damage} {self._place(position)}; {outcome} ({octets} bytes skipped)"
         self._count(detail, octets)
 
-    def _end_at(self, position: int, what: str) -> None:
+    def _end_at(self, position: int, damage: str) -> None:
         """End the file before its end."""
         self.ended = True
-        self._tell(Lost(what, self._offset + position), "nothing after it is")
+        self._report_loss(Lost(damage, self._offset + position), "nothing after it is")
 
-    def _tell(self, lost: Lost, rest: str, octets: int = 0) -> None:
-        place = self._place(lost.offset - self._offset)
-        self._count(f"{lost.what} {place}; everything before it was read, {rest}", octets)
+    def _report_loss(self, lost: Lost, outcome: str, octets: int = 0) -> None:
+        location = self._place(lost.offset - self._offset)
+        self._count(f"{lost.damage} {location}; everything before it was read, {outcome}", octets)
 
     def _count(self, detail: str, octets: int) -> None:
-        """Report damage of this size, unless there was much before it."""
+        """Report damage of this size, unless the file had too much of it before."""
         self._damages += 1
         if self._damages <= MAX_TOLD:
             self.report("capture-damaged", detail)
@@ -204,5 +206,5 @@ class Reader(ABC):
     def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
         """Rows filled, bytes used, and bytes needed from there on for the next record.
 
-        `final` says that no bytes follow the block's.
+        `final`: no bytes follow the block's.
         """

@@ -54,26 +54,26 @@ def expand(
     a name that is not there, a pattern that matches nothing, and when there is nothing in the end.
     """
     names: dict[object, str] = {}
-    given = []
-    for one in inputs:
-        if opened is not None and not isinstance(one, (str, os.PathLike)):
-            name = opened.add(one)
+    paths = []
+    for source in inputs:
+        if opened is not None and not isinstance(source, (str, os.PathLike)):
+            name = opened.add(source)
             names[name] = name
             continue
-        path = os.fspath(one)  # type: ignore[arg-type]
-        given.append(path)
-        for name in _named(path):
+        path = os.fspath(source)  # type: ignore[arg-type]
+        paths.append(path)
+        for name in _expand_path(path):
             names.setdefault(_identity(name), name)
     if not names:
-        where = ", ".join(map(shown, given)) or "no input"
+        listed = ", ".join(map(shown, paths)) or "no input"
         advice = NOTHING
-        for one in given:
-            if Path(one, MANIFEST).is_file():
+        for path in paths:
+            if Path(path, MANIFEST).is_file():
                 advice = (
                     "a batch has written tables there: "
-                    f"amqpsniff batch CAPTURES -o {shown(one)} --report NAME"
+                    f"amqpsniff batch CAPTURES -o {shown(path)} --report NAME"
                 )
-        raise CaptureError(f"{where}: no capture found; {advice}")
+        raise CaptureError(f"{listed}: no capture found; {advice}")
     return list(names.values())
 
 
@@ -91,34 +91,34 @@ def read(
     return CaptureSet(expand(inputs), block_bytes=block_bytes, reader=reader)
 
 
-def _named(one: str) -> Iterator[str]:
-    if one == STANDARD_INPUT:
-        yield one
-    elif one and Path(one).is_dir():  # of no name it makes the folder one is in
-        yield from _captures_below(one)
-    elif os.path.lexists(one):
-        yield one
-    elif glob.has_magic(one) and not is_remote(one):
-        matches = sorted(glob.glob(one, recursive=True))  # noqa: PTH207
+def _expand_path(path: str) -> Iterator[str]:
+    if path == STANDARD_INPUT:
+        yield path
+    elif path and Path(path).is_dir():  # an empty name would be the current folder
+        yield from _captures_below(path)
+    elif os.path.lexists(path):
+        yield path
+    elif glob.has_magic(path) and not is_remote(path):
+        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207
         if not matches:
-            raise CaptureError(f"{shown(one)}: no file matches this pattern")
+            raise CaptureError(f"{shown(path)}: no file matches this pattern")
         for match in matches:
             if Path(match).is_dir():
                 yield from _captures_below(match)
             elif is_regular(match):
                 yield match
     else:
-        raise missing(one)
+        raise missing(path)
 
 
 def _captures_below(directory: str) -> list[str]:
     """Captures below a folder by their paths, the order in which archives read them too."""
-    found: list[str] = []  # and folders that may not be listed
-    walk = os.walk(directory, onerror=lambda one: found.append(one.filename))
+    captures: list[str] = []  # and folders that may not be listed
+    walk = os.walk(directory, onerror=lambda error: captures.append(error.filename))
     for folder, _, files in walk:
         paths = (str(Path(folder) / name) for name in files)
-        found += filter(_holds_capture, paths)
-    return sorted(found)
+        captures += filter(_holds_capture, paths)
+    return sorted(captures)
 
 
 def _holds_capture(path: str) -> bool:
@@ -130,7 +130,7 @@ def _holds_capture(path: str) -> bool:
     except FileNotFoundError:  # a link to nothing
         return False
     except NotACapture:
-        return for_tshark(path, named=False) or is_packed_capture(path)
+        return for_tshark(path, is_explicit=False) or is_packed_capture(path)
     except (CaptureError, OSError):
         return True
     return True

@@ -34,10 +34,10 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 BLOCKS_AT_ONCE = 4
-"""Blocks read before there is time for something else, such as a key that was pressed."""
+"""Blocks read before the caller gets control, to handle a key that was pressed, for example."""
 
 MAX_LOST = 1000
-"""Findings of files that are lost; of a ring that is always quicker there is one with each turn."""
+"""Findings of lost files; a ring that is always quicker makes one with each file."""
 
 Taken = tuple[PacketBatch, Sequence[int]]
 
@@ -77,18 +77,18 @@ class _Followed(ABC):
         """Secrets for TLS that were read since the last call, as (type, bytes)."""
         return self._bytes.take_secrets()
 
-    def take(self, most: int) -> Iterator[Taken]:
+    def take(self, max_packets: int) -> Iterator[Taken]:
         """Batches of the packets that are there, at most `packets`; raises NotACapture."""
-        read = 0
-        while read < BLOCKS_AT_ONCE * self.block_bytes and most > 0 and not self.ended:
+        read_bytes = 0
+        while read_bytes < BLOCKS_AT_ONCE * self.block_bytes and max_packets > 0 and not self.ended:
             octets = self._next()
-            read += len(octets)
+            read_bytes += len(octets)
             last, self._last = self._last, []
             for batch in chain(last, self._bytes.feed(octets)):
-                taken = self._counted(batch, most)
-                most -= len(taken[0])
-                yield taken
-                if most <= 0:
+                packets = self._counted(batch, max_packets)
+                max_packets -= len(packets[0])
+                yield packets
+                if max_packets <= 0:
                     return
             if not octets:
                 return
@@ -96,15 +96,15 @@ class _Followed(ABC):
     def _next(self) -> bytes:
         """The next available bytes; a read error ends the input."""
         try:
-            return self._more()
+            return self._next_bytes()
         except OSError as error:
             detail = f"{error.strerror or error}; {BEFORE_READ}"
             self.findings.append(Finding("capture-unreadable", detail, self._bytes.capture))
-            self._over(cut=True)
+            self._end(cut=True)
             self.ended = True
             return b""
 
-    def _over(self, *, cut: bool) -> None:
+    def _end(self, *, cut: bool) -> None:
         """End of the present capture; `cut`: it continues, but is no longer read."""
         batch = self._bytes.finish(cut=cut)
         if batch is not None:
@@ -114,17 +114,17 @@ class _Followed(ABC):
     def finish(self) -> None:
         """There will be no more: say what was wrong."""
         if not self.ended:
-            self._over(cut=True)
+            self._end(cut=True)
             self.ended = True
 
     @abstractmethod
-    def _more(self) -> bytes:
-        """The next bytes that are there; empty when there is nothing for now."""
+    def _next_bytes(self) -> bytes:
+        """The next available bytes; empty if there are none for now."""
 
-    def _counted(self, batch: PacketBatch, most: int) -> Taken:
+    def _counted(self, batch: PacketBatch, max_packets: int) -> Taken:
         """A limited number of packets of a batch."""
-        if len(batch) > most:
-            batch = batch.slice(batch.begin, batch.begin + most)
+        if len(batch) > max_packets:
+            batch = batch.slice(batch.begin, batch.begin + max_packets)
         self._packets += len(batch)
         return batch, [0] * len(batch)
 
@@ -144,13 +144,13 @@ class PipeCapture(_Followed):
         """The pipe, which is readable when there is more."""
         return self._file.fileno()
 
-    def _more(self) -> bytes:
+    def _next_bytes(self) -> bytes:
         if not readable(self._file):
             return b""
         octets = self._file.read(self.block_bytes)
         if octets == b"":
             self._bytes.refuse()
-            self._over(cut=False)
+            self._end(cut=False)
             self.ended = True
         return octets or b""
 
@@ -160,7 +160,7 @@ class PipeCapture(_Followed):
 
 
 class FileCapture(_Followed):
-    """Packets of a file that grows, or of the newest of several and of those that come after it.
+    """Packets of a growing file, or of the newest of several files and of those that follow it.
 
     Names are files, directories and patterns. A file that was removed or overwritten before it was
     read is a note at once, and a finding. Raises CaptureError without any file.
@@ -203,7 +203,7 @@ class FileCapture(_Followed):
         """None: no descriptor signals that a file grows."""
 
     def held(self) -> bool:
-        """True if there may be more that was not looked for: large folders are looked at seldom."""
+        """True if there may be newer files: large folders are listed seldom."""
         return self._waits
 
     def finish(self) -> None:
@@ -217,7 +217,7 @@ class FileCapture(_Followed):
             self._file.close()
             self._file = None
 
-    def _more(self) -> bytes:
+    def _next_bytes(self) -> bytes:
         while True:
             octets = self._read()
             if octets and time.monotonic() - self._looked < self.look_seconds:
@@ -226,7 +226,7 @@ class FileCapture(_Followed):
             if self._waits:
                 return octets
             later = self._look()
-            octets = octets or self._read()  # what came before the later file was begun
+            octets = octets or self._read()  # bytes written before the later file was begun
             if octets or not self._turn_to(later):
                 return octets
 
@@ -244,14 +244,14 @@ class FileCapture(_Followed):
         try:
             head = os.pread(self._file.fileno(), DESCRIBED_BYTES, 0)
         except OSError as error:
-            what = error.strerror
-            raise CaptureError(f"{shown(self._path)}: cannot be read: {what}") from None
+            reason = error.strerror
+            raise CaptureError(f"{shown(self._path)}: cannot be read: {reason}") from None
         if len(head) >= MAGIC_BYTES and not recognise(head):
             self.close()
             raise no_capture(self._path, head)
 
     def _read(self) -> bytes:
-        """The next bytes of the file; none if it was overwritten: then it is released."""
+        """The next bytes of the file; empty if it was overwritten: then it is released."""
         if self._file is None:
             return b""
         octets = self._file.read(self.block_bytes) or b""
@@ -261,9 +261,9 @@ class FileCapture(_Followed):
         if size < position or not head.startswith(self._head):
             unread = self._size - self._position
             if unread > 0:
-                why = f"was begun anew while it was read: {unread} bytes are lost"
-                self._lose(Lost(self._path, f"{shown(self._path)} {why}"))
-            self._over(cut=unread > 0)
+                event = f"was begun anew while it was read: {unread} bytes are lost"
+                self._lose(Lost(self._path, f"{shown(self._path)} {event}"))
+            self._end(cut=unread > 0)
             self.close()
             return b""
         self._position, self._size, self._head = position, size, head
@@ -273,24 +273,24 @@ class FileCapture(_Followed):
         """The next captures; reports losses."""
         self._looked = time.monotonic()
         status = None if self._file is None else os.fstat(self._file.fileno())
-        own = None if status is None else (status.st_dev, status.st_ino)
-        later = self._listing.look(own)
+        current = None if status is None else (status.st_dev, status.st_ino)
+        later = self._listing.look(current)
         for lost in self._listing.lost:
             self._lose(lost)
         self.notes += self._listing.notes
         self._listing.lost, self._listing.notes = [], []
-        self._miss(there=own is None or own in self._listing.present or bool(later))
+        self._miss(is_present=current is None or current in self._listing.present or bool(later))
         return later
 
     def _lose(self, lost: Lost) -> None:
         """Report a loss."""
-        self.notes.append(lost.why)
+        self.notes.append(lost.text)
         if len(self.findings) < MAX_LOST:
-            self.findings.append(Finding("capture-unreadable", lost.why, lost.path))
+            self.findings.append(Finding("capture-unreadable", lost.text, lost.path))
 
-    def _miss(self, *, there: bool) -> None:
+    def _miss(self, *, is_present: bool) -> None:
         """Report a removed file if it has no successor for a while."""
-        if there:
+        if is_present:
             self._missed_at = self._looked
         elif self._looked - self._missed_at >= self.gone_seconds:
             self._missed_at = math.inf
@@ -306,7 +306,7 @@ class FileCapture(_Followed):
             if self._file is not None:
                 head = self._head if self._bytes.packets else b""
                 self._listing.read(self._path, os.fstat(self._file.fileno()), head)
-                self._over(cut=False)
+                self._end(cut=False)
                 self._file.close()
             self._begin(path, file)
             return True
@@ -315,8 +315,8 @@ class FileCapture(_Followed):
 
 def follow(names: Sequence[str]) -> PipeCapture | FileCapture:
     """The capture that follows these names: a single pipe, or files; raises CaptureError."""
-    one = names[0] if len(names) == 1 else ""
-    return PipeCapture(one) if one == STANDARD_INPUT or _is_pipe(one) else FileCapture(names)
+    name = names[0] if len(names) == 1 else ""
+    return PipeCapture(name) if name == STANDARD_INPUT or _is_pipe(name) else FileCapture(names)
 
 
 def _is_pipe(name: str) -> bool:

@@ -1,9 +1,9 @@
-"""tshark: found, asked for its version, started, read from, and always reaped.
+"""The tshark program: finds it, checks its version, starts it, reads its output, always reaps it.
 
 pyshark finds the program and knows how options are written (`arguments`); its packet objects are
 not used, for it makes some 270 of them a second. A `Run` is one tshark whose standard output is
 read as it comes. It has no settings but those it is given: a person's own preferences must not
-change what it says. However reading it ends, `close` leaves no process behind.
+change its output. However reading it ends, `close` leaves no process behind.
 
 tshark may be silent for long in a large capture without being stuck, so a run is given up only when
 it says nothing and, where that can be seen, does no work either.
@@ -44,12 +44,12 @@ KEPT_BYTES = 8192
 READ_BYTES = 1 << 16
 
 CUT_SHORT = b"cut short in the middle of a packet"
-"""What tshark says of a capture that ends inside a packet, after the last whole one."""
+"""tshark's message for a capture that ends inside a packet, after the last whole one."""
 
 INSTALL = 'install it ("apt install tshark", "brew install wireshark", or from wireshark.org)'
 
 _NO_SETTINGS = str(Path(__file__).with_name("no-tshark-settings"))
-"""A folder that is not there: where it would be, tshark reads no settings and does not complain."""
+"""A folder that does not exist: from there tshark reads no settings and does not complain."""
 
 _NOISE = re.compile(r"^\s*$|^Running as user |^tshark: Lua: |^\*\* ")
 _TICKS = re.compile(rb"\) \w (?:-?\d+ ){10}(\d+) (\d+)")
@@ -70,16 +70,16 @@ def find(path: str | None = None, *, answer_s: float = ANSWER_S) -> Tshark:
     not answer like tshark.
     """
     path = path or _found()
-    said = _answer([path, "--version"], answer_s)
-    told = re.search(r"^TShark\D*?(\d+(?:\.\d+)+)", said, re.MULTILINE)
-    if told is None:
-        first = shown(said.strip().split("\n", 1)[0][:80] or "nothing")
+    answer = _answer([path, "--version"], answer_s)
+    match = re.search(r"^TShark\D*?(\d+(?:\.\d+)+)", answer, re.MULTILINE)
+    if match is None:
+        first = shown(answer.strip().split("\n", 1)[0][:80] or "nothing")
         raise TsharkError(f"{path} is not tshark: asked for its version it says {first!r}")
-    version = tuple(map(int, told[1].split(".")))
+    version = tuple(map(int, match[1].split(".")))
     if version < MIN_VERSION:
         least = ".".join(map(str, MIN_VERSION))
-        raise TsharkError(f"tshark {told[1]} at {path} is too old; {least} or newer is needed")
-    return Tshark(path, version, told[1])
+        raise TsharkError(f"tshark {match[1]} at {path} is too old; {least} or newer is needed")
+    return Tshark(path, version, match[1])
 
 
 def arguments(
@@ -93,7 +93,7 @@ def arguments(
     """The options with which tshark reads a capture file.
 
     `preferences` are by name, `decode_as` are protocols by condition (`tcp.port==5672`), `more`
-    stands as it is. Raises TsharkError when pyshark is missing, or when there is no such file.
+    stands as it is. Raises TsharkError if pyshark is missing, or the file does not exist.
     """
     pyshark = _pyshark()
     try:
@@ -135,11 +135,11 @@ class Run:
         self.silence_s = silence_s
         self.ended = False
         self.cut_short = False
-        self._said = b""
+        self._error_output = b""
         self._process = _start([tshark.path, *options], stdin)
         assert self._process.stdout is not None
         self._output = self._process.stdout
-        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener = threading.Thread(target=self._read_errors, daemon=True)
         self._listener.start()
 
     def __enter__(self) -> Run:
@@ -149,17 +149,17 @@ class Run:
         self.close()
 
     def read(self, octets: int = READ_BYTES) -> bytes:
-        """The next bytes of standard output, as they come; none once tshark has ended well.
+        """The next bytes of standard output, as they come; empty once tshark has ended well.
 
         Raises TsharkError when it ended badly or is given up.
         """
         if self.ended:
             return b""
         self._wait_for_output()
-        found = os.read(self._output.fileno(), octets)
-        if not found:
+        data = os.read(self._output.fileno(), octets)
+        if not data:
             self._finish()
-        return found
+        return data
 
     def close(self) -> None:
         """End the process if it still runs, and reap it."""
@@ -191,23 +191,25 @@ class Run:
                 )
 
     def _finish(self) -> None:
-        """Standard output is over: reap, and say what went wrong, if anything did."""
+        """Standard output is over: reap tshark, and report its error, if any."""
         try:
             code = self._process.wait(self.silence_s)
         except subprocess.TimeoutExpired:
             self.close()
             raise TsharkError("tshark closed its output, did not end and was stopped") from None
         self.close()
-        self.cut_short = CUT_SHORT in self._said
+        self.cut_short = CUT_SHORT in self._error_output
         if code and not self.cut_short:
             raise TsharkError(f"{_outcome(code)}: {self._reason()}")
 
     def _reason(self) -> str:
-        lines = self._said.decode(errors="replace").split("\n")
-        told = [line.removeprefix("tshark: ").strip() for line in lines if not _NOISE.match(line)]
-        return shown(" ".join(told)[:400] or "it does not say why")
+        lines = self._error_output.decode(errors="replace").split("\n")
+        messages = [
+            line.removeprefix("tshark: ").strip() for line in lines if not _NOISE.match(line)
+        ]
+        return shown(" ".join(messages)[:400] or "it does not say why")
 
-    def _listen(self) -> None:
+    def _read_errors(self) -> None:
         """Keep the end of standard error: a full pipe would stop tshark."""
         source = self._process.stderr
         while source is not None and not source.closed:
@@ -217,7 +219,7 @@ class Run:
                 return
             if not octets:
                 return
-            self._said = (self._said + octets)[-KEPT_BYTES:]
+            self._error_output = (self._error_output + octets)[-KEPT_BYTES:]
 
 
 def _pyshark() -> Any:
@@ -275,8 +277,10 @@ def _answer(command: list[str], answer_s: float) -> str:
     except OSError as error:
         raise TsharkError(f"tshark at {command[0]} cannot be run: {error.strerror}") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().split("\n")[-1]
-        raise TsharkError(f"{_outcome(done.returncode)}: {shown(said[:400] or 'no reason given')}")
+        reason = done.stderr.decode(errors="replace").strip().split("\n")[-1]
+        raise TsharkError(
+            f"{_outcome(done.returncode)}: {shown(reason[:400] or 'no reason given')}"
+        )
     return done.stdout.decode(errors="replace")
 
 
@@ -292,7 +296,7 @@ def _work(pid: int) -> object:
     if sys.platform != "linux":
         return None
     try:
-        found = _TICKS.search(Path(f"/proc/{pid}/stat").read_bytes())
+        match = _TICKS.search(Path(f"/proc/{pid}/stat").read_bytes())
     except OSError:
         return None
-    return found.groups() if found else None
+    return match.groups() if match else None

@@ -1,7 +1,7 @@
 """A capture read through tshark: formats, link types and tunnels that are not read here.
 
 For a format tshark writes the packets as pcapng into a pipe, which is read like any other; where
-their link type is not one of ours, or tshark's reading is asked for, it writes the TCP segments it
+their link type is not one of ours, or tshark's reading is requested, it writes the TCP segments it
 finds instead. Numbers are those of the file either way.
 
 Of segments tshark writes a line of fields a packet (`FIELDS`), the last occurrence of each, which
@@ -36,7 +36,7 @@ PATIENCE_S = 1e9
 """Seconds that a stream may be silent: for as long as it likes."""
 
 NOT_READ = "isn't a capture file in a format"
-"""What tshark says of a file that it knows nothing of."""
+"""tshark's message for a file of an unknown format."""
 
 FIELDS = (
     "frame.number", "frame.time_epoch", "frame.protocols", "ip.src", "ip.dst", "ipv6.src",
@@ -66,7 +66,7 @@ _NS_DIGITS = 9
 
 
 def found_tshark() -> Tshark:
-    """The tshark there is, asked for its version once; raises TsharkError."""
+    """The installed tshark, whose version is checked once; raises TsharkError."""
     return _found(os.environ.get("PATH", ""))
 
 
@@ -76,7 +76,7 @@ def _found(_: str) -> Tshark:
 
 
 def _is_known(name: str) -> bool:
-    """True if a file is a capture by what it begins with, not only because tshark shows it.
+    """True if a file is a capture by its first bytes, not only because tshark shows it.
 
     tshark shows MP3, MPEG, images, JSON and what merely looks like a trace as packets too.
     """
@@ -105,12 +105,12 @@ class _Pipe:
 
     def read(self, octets: int) -> bytes:
         """The available bytes; waits for the first."""
-        found = self._run.read(octets)
-        self.position += len(found)
-        return found
+        data = self._run.read(octets)
+        self.position += len(data)
+        return data
 
     def back(self, octets: int) -> None:
-        """A pipe does not go back; never asked for where the source is not regular."""
+        """A pipe does not go back; never called if the source is not regular."""
 
     def at_rest(self) -> bool:
         """tshark is always about to give more."""
@@ -126,7 +126,7 @@ class _Pipe:
 class TsharkCapture:
     """A `CaptureFile` that tshark reads.
 
-    `why` says in words why it does. With `segments` it looks for TCP by itself from the beginning.
+    `why` is the reason in words. With `segments` it looks for TCP by itself from the beginning.
     Raises TsharkError without a tshark that can be used, NotACapture when that cannot read it.
     """
 
@@ -169,14 +169,14 @@ class TsharkCapture:
         self.findings.append(Finding("capture-through-tshark", detail, name))
 
     def _start(self, options: tuple[str, ...]) -> Run:
-        """Start a tshark on the capture in place of the one there is, if any."""
+        """Start a tshark on the capture in place of the running one, if any."""
         if self._run is not None:
             self._run.close()
         stream = not self.regular
-        more = ("-l",) if stream else ()
+        buffering = ("-l",) if stream else ()
         run = Run(
             self.tshark,
-            ["-r", self.capture, *options, *more],
+            ["-r", self.capture, *options, *buffering],
             stdin=0 if self.capture == STANDARD_INPUT else DEVNULL,
             silence_s=PATIENCE_S if stream else self.silence_s,
         )
@@ -210,7 +210,7 @@ class TsharkCapture:
         self._first = next(self._rows, None)
 
     def _expect_tcp(self) -> None:
-        """Raise NotACapture when tshark finds no TCP in what nothing else says is a capture."""
+        """Raise NotACapture if tshark finds no TCP in a file that only it takes for a capture."""
         run, segments = self._start(ARGUMENTS), Segments(self.capture)
         try:
             while octets := run.read(self.block_bytes):
@@ -251,13 +251,13 @@ class TsharkCapture:
             return b""
 
     def _fail(self, error: TsharkError) -> None:
-        """tshark did not come to its end: what it gave is used, if it gave any."""
+        """tshark failed: the packets it gave are used, if it gave any."""
         if not self.packets:
             raise self._no_capture(_refused(error)) from None
         self.findings.append(Finding("capture-damaged", str(error), self.capture, self.packets))
 
     def _end(self, run: Run) -> None:
-        """tshark has given all there is."""
+        """tshark has ended."""
         if run.cut_short:
             detail = "the file ends inside a packet, says tshark; everything before it was read"
             self.findings.append(
@@ -322,13 +322,13 @@ class Segments:
     def __init__(self, capture: str) -> None:
         self.capture = capture
         self.packets = 0
-        self._rest = b""
+        self._partial_line = b""
 
     def feed(self, octets: bytes) -> PacketBatch | None:
         """The packets of the lines that these bytes complete, or None."""
-        *lines, self._rest = (self._rest + octets).split(b"\n")
-        if len(self._rest) > MAX_LINE_BYTES:
-            self._rest = b""
+        *lines, self._partial_line = (self._partial_line + octets).split(b"\n")
+        if len(self._partial_line) > MAX_LINE_BYTES:
+            self._partial_line = b""
         columns = [array("q") for _ in range(6)]
         pieces: list[bytes] = []
         at = 0
@@ -352,28 +352,33 @@ def _time(text: str) -> int:
     """Nanoseconds of seconds with a fraction; `NO_TIME` without one, or past 64 bits."""
     seconds, _, fraction = text.partition(".")
     try:
-        whole = int(seconds) * _NS
+        whole_ns = int(seconds) * _NS
         part = int(fraction[:_NS_DIGITS].ljust(_NS_DIGITS, "0"))
     except ValueError:
         return NO_TIME
-    moment = whole - part if seconds.startswith("-") else whole + part
+    moment = whole_ns - part if seconds.startswith("-") else whole_ns + part
     return moment if NO_TIME < moment < -NO_TIME else NO_TIME
 
 
 def _packet(fields: list[str]) -> tuple[bytes, int]:
     """An IP packet of the fields of a line, and how many bytes of it were not captured."""
     _, _, protocols, source, target, source6, target6, *tcp, hexed = fields
-    four = [one for one in protocols.split(":") if one in ("ip", "ipv6")][-1:] == ["ip"]
+    four = [source_port for source_port in protocols.split(":") if source_port in ("ip", "ipv6")][
+        -1:
+    ] == ["ip"]
     try:
         ports_and_more = [int(field, 0) for field in tcp]
         payload = bytes.fromhex(hexed.replace(":", ""))
         ends = [
-            ip_address(one).packed for one in ((source, target) if four else (source6, target6))
+            ip_address(source_port).packed
+            for source_port in ((source, target) if four else (source6, target6))
         ]
     except ValueError:
         return b"", 0
-    one, other, seq, ack, flags, window, length = ports_and_more
-    header = _TCP.pack(one, other, seq, ack, 0x50, flags & 0xFF, min(window, 0xFFFF), 0, 0)
+    source_port, target_port, seq, ack, flags, window, length = ports_and_more
+    header = _TCP.pack(
+        source_port, target_port, seq, ack, 0x50, flags & 0xFF, min(window, 0xFFFF), 0, 0
+    )
     size = len(header) + max(length, len(payload))
     if four:
         ip = _IPV4.pack(0x45, 0, min(20 + size, 0xFFFF), 0, 0, 64, 6, 0, *ends)

@@ -2,7 +2,7 @@
 
 Every file is a whole section: header, the interfaces its packets are of, packets, and at its end
 what the kernel counted. A write that fails (a full disk) ends the writing, never the capture: the
-file is cut after its last whole block, and `trouble` says why.
+file is cut after its last whole block, and `trouble` has the reason.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sections 4.1 to 4.6.
 """
@@ -40,7 +40,7 @@ class Rotation:
 
     @property
     def wanted(self) -> bool:
-        """True if there will be more than one file."""
+        """True if the capture is split into several files."""
         return self.octets is not None or self.seconds is not None
 
 
@@ -110,7 +110,7 @@ class CaptureWriter:
             try:
                 file.close()
             except OSError as error:  # some file systems report only now that they are full
-                self.trouble = self.trouble or self._told(error)
+                self.trouble = self.trouble or self._error_text(error)
 
     def _begin(self) -> None:
         """Make the next file, with its section header."""
@@ -121,8 +121,8 @@ class CaptureWriter:
             path = path.with_name(f"{path.stem}_{self._number:05}_{moment}{path.suffix}")
         self._file = io.FileIO(str(path), "w")
         self.files.append(path)
-        self._size = self._written = 0
-        self._places: dict[tuple[int, int], int] = {}
+        self._size = self._written_packets = 0
+        self._numbers: dict[tuple[int, int], int] = {}
         self._began = time.monotonic()
         self._put(section_block(self._application))
 
@@ -130,10 +130,10 @@ class CaptureWriter:
         """True if the file is old enough."""
         seconds = self._rotation.seconds
         aged = seconds is not None and time.monotonic() - self._began >= seconds
-        return aged and self._written > 0
+        return aged and self._written_packets > 0
 
     def _next(self) -> None:
-        """End the file and begin another; remove the oldest where few are kept."""
+        """End the file and begin another; remove the oldest if only some are kept."""
         if self.trouble is not None:
             return
         self._put(self._counts())
@@ -147,43 +147,43 @@ class CaptureWriter:
 
     def _fits(self, rows: PacketBatch) -> int:
         """Number of these packets that fit into the file, at least one into an empty file."""
-        most = self._rotation.octets
-        if most is None:
+        max_bytes = self._rotation.octets
+        if max_bytes is None:
             return len(rows)
         size = self._size
         for row in range(rows.begin, rows.end):
             size += rows.captured[row] + PACKET_OVERHEAD_BYTES
-            if size > most and (self._written or row > rows.begin):
+            if size > max_bytes and (self._written_packets or row > rows.begin):
                 return row - rows.begin
         return len(rows)
 
     def _write(self, rows: PacketBatch, interfaces: Sequence[int]) -> None:
         if not len(rows):
             return
-        places = array("q", bytes(8 * len(rows)))
+        numbers = array("q", bytes(8 * len(rows)))
         links = rows.link_type
         described = b""
         last = -1, -1
-        place = 0
+        number = 0
         for at, index in enumerate(interfaces):
             key = index, links[rows.begin + at]
             if key != last:
                 last = key
-                known = self._places.get(key)
-                if known is None:
+                known_number = self._numbers.get(key)
+                if known_number is None:
                     described += interface_block(key[1], WHOLE_BYTES, self._name_of(index))
-                    known = self._places[key] = len(self._places)
-                place = known
-            places[at] = place
+                    known_number = self._numbers[key] = len(self._numbers)
+                number = known_number
+            numbers[at] = number
         if described:
             self._put(described)
         room = sum(rows.captured[rows.begin : rows.end]) + PACKET_OVERHEAD_BYTES * len(rows)
         if len(self._room) < room:
             self._room = bytearray(room)
-        used = enhanced_packets(rows, places, self._room)
+        used = enhanced_packets(rows, numbers, self._room)
         if self._put(memoryview(self._room)[:used]):
             self.packets += len(rows)
-            self._written += len(rows)
+            self._written_packets += len(rows)
 
     def _counts(self) -> bytes:
         """The kernel's counts during the writing of this file, as blocks."""
@@ -194,12 +194,12 @@ class CaptureWriter:
         self._counted = (now.received or 0, now.dropped_by_system or 0)
         received, dropped = (a - b for a, b in zip(self._counted, before, strict=True))
         described = b""
-        place = next((at for key, at in self._places.items() if self._is(key, now)), None)
-        if place is None:
+        number = next((at for key, at in self._numbers.items() if self._is(key, now)), None)
+        if number is None:
             described = interface_block(1, WHOLE_BYTES, now.interface)
-            place = len(self._places)
+            number = len(self._numbers)
         counted = InterfaceStatistics(now.interface, received, None, dropped)
-        return described + statistics_block(place, counted, time.time_ns())
+        return described + statistics_block(number, counted, time.time_ns())
 
     def _is(self, key: tuple[int, int], counted: InterfaceStatistics) -> bool:
         return self._name_of(key[0]) == counted.interface
@@ -213,9 +213,9 @@ class CaptureWriter:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            whole, packets = _whole_blocks(octets, len(octets) - len(rest))
-            self._size += whole
-            self.octets += whole
+            written, packets = _whole_blocks(octets, len(octets) - len(rest))
+            self._size += written
+            self.octets += written
             self.packets += packets
             self._fail(error)
             return False
@@ -225,22 +225,22 @@ class CaptureWriter:
 
     def _fail(self, error: OSError) -> None:
         """Writing failed: keep the complete blocks."""
-        self.trouble = self._told(error)
+        self.trouble = self._error_text(error)
         if self._file is not None:
-            with suppress(OSError):  # what a pipe or a device was given stays there
+            with suppress(OSError):  # a pipe or a device cannot be cut
                 os.ftruncate(self._file.fileno(), self._size)
         self._shut()
 
-    def _told(self, error: OSError) -> str:
+    def _error_text(self, error: OSError) -> str:
         return f"{error.filename or self.files[-1]}: {error.strerror or error}"
 
 
-def _whole_blocks(octets: bytes | memoryview, written: int) -> tuple[int, int]:
+def _whole_blocks(octets: bytes | memoryview, byte_count: int) -> tuple[int, int]:
     """Bytes and packets of the complete blocks among the written bytes."""
     at = packets = 0
-    while at + 8 <= written:
+    while at + 8 <= byte_count:
         kind, length = struct.unpack_from("<II", octets, at)
-        if at + length > written:
+        if at + length > byte_count:
             break
         at += length
         packets += kind == ENHANCED_PACKET

@@ -78,13 +78,13 @@ class Amqp010Framer:
                 if half.skipping:  # there is no memory for it
                     self.lose(half)
                 elif half.kept == half.expected:
-                    self._kept(half)
+                    self._take_header(half)
             half.offset += count
             at += count
         return at
 
-    def _kept(self, half: Half) -> cython.int:
-        """A header is there, or it and the numbers of a unit."""
+    def _take_header(self, half: Half) -> cython.int:
+        """The header is complete, or the header and the numbers of a unit."""
         octets: bytes = half.store.bytes_between(0, half.kept)
         size: cython.longlong = octets[2] << 8 | octets[3]
         if half.expected == _HEADER_BYTES:
@@ -130,11 +130,11 @@ class Amqp010Framer:
 
     def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """Bytes of a half-stream are not in the capture."""
-        known: cython.longlong = min(half.left, missing)
-        half.left -= known
+        counted: cython.longlong = min(half.left, missing)
+        half.left -= counted
         half.offset += missing
-        if known < missing or half.left == 0:
-            if known and known == missing:
+        if counted < missing or half.left == 0:
+            if counted and counted == missing:
                 self._row(half)
             else:
                 self.lose(half)

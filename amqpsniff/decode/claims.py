@@ -1,4 +1,4 @@
-"""Labels for all bytes of a half-stream, for code that rewrites them and has to know each one.
+"""Labels for all bytes of a half-stream, for code that rewrites them.
 
 A claim is made for every frame that is read (for a body when it begins), for every valid end byte,
 for protocol headers, and for preambles before them. Bytes without a claim were not decoded, or are
@@ -16,9 +16,9 @@ END = 257
 PROXY = 258
 """A proxy's header before the first bytes of a connection."""
 UNFINISHED = 259
-"""The begin of a frame whose rest never came; `payload` is all of it that did, header included."""
+"""The begin of a frame whose rest never came; `payload` is that begin, header included."""
 AMQP10 = 260
-"""A frame of AMQP 1.0; `payload` is what is there of it, header included."""
+"""A frame of AMQP 1.0; `payload` is the captured part, header included."""
 AMQP10_PAYLOAD = 261
 """More of the payload of the transfer that was claimed last in this direction."""
 

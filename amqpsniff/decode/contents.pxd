@@ -18,9 +18,9 @@ cdef class ContentAssembler:
     cdef public bint marking_all
     cdef public long long held
     cdef public long long opened
-    cdef public long long least_kept
-    cdef public long long most_kept
-    cdef public long long most_held
+    cdef public long long min_body_size
+    cdef public long long max_kept
+    cdef public long long max_held
     cdef public unsigned long long seed
     cdef public FrameRows frames
     cdef public MessageWriter writer
@@ -28,7 +28,7 @@ cdef class ContentAssembler:
     cdef public MemoryBudget budget
     cdef public list losses
     cdef Content _find(self, Half half, int channel)
-    cdef Content _place(self, Half half, int channel)
+    cdef Content _free_content(self, Half half, int channel)
     cdef int method(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
     cdef int other_method(self, Half half) except? -1
     cdef int _interrupt(self, Half half, Content content) except? -1
@@ -53,7 +53,7 @@ cdef class PropertyDecoder:
     cdef public long long located
     cdef public long long starts[16]
     cdef public long long lengths[16]
-    cdef public long long known[64]
+    cdef public long long keys[64]
     cdef public unsigned char orders[2048]
     cdef public dict rows
     cdef int _order(self, int class_id, int flags) except? -1
@@ -80,6 +80,6 @@ cdef class MessageWriter:
     cdef int code_of(self, object capture) except? -2
     cdef int _write_names(self, Content content, long long row) except? -1
     cdef int _write_properties(self, Half half, Content content, long long row) except? -1
-    cdef int _text(self, Texts column, long long row, long long at, int place) except? -1
-    cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, long long at, int place) except? -1
+    cdef int _text(self, Texts column, long long row, long long at, int index) except? -1
+    cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, long long at, int index) except? -1
     cdef int _write_body(self, Content content, int status, long long sound, long long row) except? -1

@@ -80,7 +80,7 @@ MAX_OPEN_CONTENTS = 2047
 open one on each of 65,535 channels, in every connection."""
 
 MAX_BODY_BYTES = 128 * 1024 * 1024
-"""Bytes of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
+"""Bytes of bodies held at once if bodies are requested: the largest message RabbitMQ took up to
 3.13. A body that does not fit has its size but no bytes."""
 
 _OTHER = cython.declare(cython.longlong, 1024)
@@ -98,14 +98,14 @@ CUT = cython.declare(cython.int, 1)
 TRAILING = cython.declare(cython.int, 2)
 UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 
-_PLACES = {name: place for place, name in enumerate(PROPERTIES)}
+_INDICES = {name: index for index, name in enumerate(PROPERTIES)}
 """Bit in `present`, and place in `starts`, by property."""
 
-_SLOTS = cython.declare(cython.int, 64)  # as many as there is room for
+_SLOTS = cython.declare(cython.int, 64)  # the size of `PropertyDecoder.keys`
 _WIDTH = cython.declare(cython.int, 32)
 
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
-_HEADERS = cython.declare(cython.int, _PLACES["headers"])
+_HEADERS = cython.declare(cython.int, _INDICES["headers"])
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
 _RETURNS = cython.declare(bytes, bytes(method_layout.returns))
@@ -128,8 +128,8 @@ class ContentAssembler:
     `unread`: messages have no rows. `losses` are places where frames may be missing: (row of the
     next frame, connection, direction, packet number and ts_ns of the bytes after the loss), and
     frames that come `LATE`: (row, `FrameRows.moment` of its bytes, LATE). `seed` is that of the
-    marks, which are computed while `marking`: for all messages with `marking_all`, else only for
-    those that the broker may return.
+    marks, which are computed if `marking`: for all messages with `marking_all`, else only for those
+    that the broker may return.
     """
 
     report: Any
@@ -141,9 +141,9 @@ class ContentAssembler:
     marking_all: cython.bint
     held: cython.longlong
     opened: cython.longlong
-    least_kept: cython.longlong
-    most_kept: cython.longlong
-    most_held: cython.longlong
+    min_body_size: cython.longlong
+    max_kept: cython.longlong
+    max_held: cython.longlong
     seed: cython.ulonglong
 
     frames: FrameRows
@@ -167,9 +167,9 @@ class ContentAssembler:
         self.report = report
         self.new_hash = import_module("hashlib").sha256 if options.body_sha256 else None
         self.keep_bodies = options.bodies
-        self.most_held = MAX_BODY_BYTES
-        self.least_kept = 0 if self.keep_bodies or packs is None else packs.least_body()
-        self.most_kept = MAX_BODY_BYTES if self.keep_bodies else PACKS_READ
+        self.max_held = MAX_BODY_BYTES
+        self.min_body_size = 0 if self.keep_bodies or packs is None else packs.least_body()
+        self.max_kept = MAX_BODY_BYTES if self.keep_bodies else PACKS_READ
         self.keeps_all = self.keep_bodies or self.writer.reads_every_body
         self.seed = own_seed() if plan.sightings is None else plan.sightings.seed
         self.held = self.opened = 0
@@ -189,7 +189,7 @@ class ContentAssembler:
         return None
 
     @cython.cfunc
-    def _place(self, half: Half, channel: cython.int) -> Content:
+    def _free_content(self, half: Half, channel: cython.int) -> Content:
         """The content object to open on a channel."""
         content = self._find(half, channel)
         if content is not None:
@@ -232,7 +232,7 @@ class ContentAssembler:
         channel: cython.int = half.frame_channel
         content: Content = half.active
         if content is None or content.channel != channel:
-            content = self._place(half, channel)
+            content = self._free_content(half, channel)
         if content.state != AWAIT_METHOD:
             self._interrupt(half, content)
         content.open(channel, self.budget)
@@ -262,7 +262,7 @@ class ContentAssembler:
         return 0
 
     def other_method(self, half: Half) -> cython.int:
-        """A method without content: one that is open on the channel ends here."""
+        """A method without content: an open content of the channel ends here."""
         content: Content = self._find(half, half.frame_channel)
         if content is not None and content.state != AWAIT_METHOD:
             self._interrupt(half, content)
@@ -289,8 +289,8 @@ class ContentAssembler:
 
     def _orphan(self, half: Any, detail: Any) -> None:
         """A content frame without its beginning, which may have been lost."""
-        known: cython.bint = not half.lossy or half.frame_channel in half.opened_since
-        if known and not half.repeats("content-unexpected-frame"):
+        is_certain: cython.bint = not half.lossy or half.frame_channel in half.opened_since
+        if is_certain and not half.repeats("content-unexpected-frame"):
             self.report("content-unexpected-frame", half, detail)
 
     def unsure(self, half: Any, channel: Any) -> None:
@@ -302,8 +302,8 @@ class ContentAssembler:
 
     def note_loss(self, half: Half) -> None:
         """Frames of a half-stream may be missing before the next row."""
-        place = (half.number, half.ts_ns)
-        self.losses.append((self.frames.rows, half.connection, half.direction, *place))
+        packet = (half.number, half.ts_ns)
+        self.losses.append((self.frames.rows, half.connection, half.direction, *packet))
 
     def lose(self, half: Half, begin: cython.longlong) -> cython.int:
         """Unidentified bytes are missing from `begin` on: open contents may lack frames."""
@@ -396,7 +396,7 @@ class ContentAssembler:
             content.hash = self.new_hash()
         if content.channel == 0:  # there it may be a login
             return 0
-        if 0 <= content.body_size < self.least_kept:  # too short for a name that packs know
+        if 0 <= content.body_size < self.min_body_size:  # too short for a name that packs know
             return 0
         return content.begin_body() if self.keeps_all or half.connection.reads_bodies else 0
 
@@ -434,14 +434,14 @@ class ContentAssembler:
         if content is None or content.state != AWAIT_BODY:
             return None
         if content.lossy:
-            lost: cython.longlong = content.lost + half.frame_offset - content.lost_at
-            if lost - _OPENING >= content.body_rest():
+            lost_bytes: cython.longlong = content.lost + half.frame_offset - content.lost_at
+            if lost_bytes - _OPENING >= content.body_rest():
                 self._end(half, content, TRUNCATED)
                 return None
             if content.lost == 0:
                 content.sound = content.body_seen
             content.lossy = False
-            content.lost = lost
+            content.lost = lost_bytes
         return content
 
     def body_bytes(
@@ -451,15 +451,15 @@ class ContentAssembler:
         content: Content = self._awaiting(half)
         if content is None:
             return 0
-        rest: cython.longlong = content.body_rest()
+        expected_bytes: cython.longlong = content.body_rest()
         if content.body_marking:
             share: cython.ulonglong = reader.hash_part(
-                self.seed, at, min(count, rest), content.body_seen
+                self.seed, at, min(count, expected_bytes), content.body_seen
             )
             content.body_mark = (content.body_mark + share) & _MASK64
         content.body_seen += count
         if content.hash is not None or content.keeping:
-            self._take(half, content, reader, at, min(count, rest))
+            self._take(half, content, reader, at, min(count, expected_bytes))
         return 0
 
     def _take(
@@ -470,7 +470,7 @@ class ContentAssembler:
         at: cython.longlong,
         count: cython.longlong,
     ) -> cython.int:
-        """Bytes of a body that is asked for."""
+        """Bytes of a body that is kept."""
         if content.hash is not None:
             content.hash.update(reader.bytes_at(at, count))
         if content.keeping and not content.body_missing:
@@ -478,8 +478,8 @@ class ContentAssembler:
                 first: cython.bint = content.body.used == 0 and count > 1
                 if first and not may_be_object(reader.data[at], reader.data[at + 1]):
                     return content.end_body()
-                count = min(count, max(self.most_kept - content.body.used, 0))
-            if self.held + count > self.most_held:
+                count = min(count, max(self.max_kept - content.body.used, 0))
+            if self.held + count > self.max_held:
                 self.report("body-limit", half, "", content.place())
                 self._let_go(content)
             else:
@@ -565,7 +565,7 @@ class PropertyDecoder:
 
     starts: cython.longlong[16]
     lengths: cython.longlong[16]
-    known: cython.longlong[64]
+    keys: cython.longlong[64]
     orders: cython.uchar[2048]
     rows: dict[Any, Any]
 
@@ -573,11 +573,11 @@ class PropertyDecoder:
         if not cython.compiled:
             self.starts = [0] * 16
             self.lengths = [0] * 16
-            self.known = [0] * _SLOTS
+            self.keys = [0] * _SLOTS
             self.orders = [0] * (_WIDTH * _SLOTS)
         slot: cython.int
         for slot in range(_SLOTS):
-            self.known[slot] = -1
+            self.keys[slot] = -1
         self.rows = {}
         self.present = self.located = 0
 
@@ -589,9 +589,9 @@ class PropertyDecoder:
         """
         key: cython.longlong = flags << 16 | class_id
         slot: cython.int = ((flags >> 1) ^ (flags >> 7) ^ (flags >> 12) ^ class_id) & (_SLOTS - 1)
-        if self.known[slot] != key:
+        if self.keys[slot] != key:
             self._learn(_WIDTH * slot, class_id, flags)
-            self.known[slot] = key
+            self.keys[slot] = key
         return _WIDTH * slot
 
     def _learn(self, order: cython.int, class_id: cython.int, flags: cython.int) -> cython.int:
@@ -600,19 +600,19 @@ class PropertyDecoder:
         if rows is None:
             rows = self.rows[class_id] = properties_for(None, class_id)
         chosen = [i for i in range(15) if (flags >> (15 - i)) & 1]
-        there = [rows[i] for i in chosen if i < len(rows)]
-        self.orders[order] = len(there)
-        self.orders[order + 1] = len(there) < len(chosen)
-        for row in there:
+        defined = [rows[i] for i in chosen if i < len(rows)]
+        self.orders[order] = len(defined)
+        self.orders[order + 1] = len(defined) < len(chosen)
+        for row in defined:
             order += 2
             self.orders[order] = ord(row.type)
-            self.orders[order + 1] = _PLACES.get(row.name, 15)
+            self.orders[order + 1] = _INDICES.get(row.name, 15)
         return 0
 
     def locate(
         self, reader: ValueReader, class_id: cython.int, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Note where each property of the list at `at` (its flags) is, counted from there.
+        """Note the position of each property of the list at `at` (its flags), relative to it.
 
         Answers `EXACT`, `CUT` (bytes ran out), `TRAILING` (bytes left over) or
         `UNDEFINED_FLAGS` (a flag is set that the class has no property for).
@@ -640,13 +640,13 @@ class PropertyDecoder:
         if at < 0 or end > len(reader.data):
             raise IndexError("properties outside the data")
         kind: cython.int
-        place: cython.int
+        index: cython.int
         length: cython.longlong
         last: cython.int = order + 2 * self.orders[order]
         while order < last:
             order += 2
             kind = self.orders[order]
-            place = self.orders[order + 1]
+            index = self.orders[order + 1]
             length = 0
             if kind == SHORTSTR:
                 if at >= end:
@@ -664,9 +664,9 @@ class PropertyDecoder:
                 length = 4 + reader.u32(at)
             if at + length > end:
                 return CUT
-            self.present |= 1 << place
-            self.starts[place] = at - base
-            self.lengths[place] = length
+            self.present |= 1 << index
+            self.starts[index] = at - base
+            self.lengths[index] = length
             at += length
         if at < end and answer == EXACT:
             return TRAILING
@@ -798,14 +798,14 @@ class MessageWriter:
         self._write_body(content, status, sound, row)
         if self.notes is not None or self.reads_every_body:
             body: Octets = content.body if content.keeping else None
-            kept: cython.longlong = 0 if body is None else min(body.used, sound)
+            kept_bytes: cython.longlong = 0 if body is None else min(body.used, sound)
             reads: cython.int = half.connection.reads_bodies
             if self.notes is not None:
-                self.notes.note(out, row, body, kept, reads, self.tables)
+                self.notes.note(out, row, body, kept_bytes, reads, self.tables)
             if self.calls is not None:
-                self.calls.note(out, row, body, kept, True, self.tables)
+                self.calls.note(out, row, body, kept_bytes, True, self.tables)
             if self.meanings is not None:
-                self.meanings.write(out, row, body, kept, self.tables)
+                self.meanings.write(out, row, body, kept_bytes, self.tables)
             if reads == 0 and self.notes is not None and self.notes.wants_body:
                 half.connection.reads_bodies = READS
         out.rows += 1
@@ -850,50 +850,50 @@ class MessageWriter:
         """Write the columns of properties that are made."""
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
-        found: PropertyDecoder = self.properties
+        properties: PropertyDecoder = self.properties
         if content.header_start < 0 or out.made == 0:
             return 0
         reader.oddities = 0
         at: cython.longlong = content.header_start + 12
-        if content.located != found.located:
-            found.locate(reader, content.class_id, at, content.header_end)
+        if content.located != properties.located:
+            properties.locate(reader, content.class_id, at, content.header_end)
         words: Vocabularies = out.vocabularies
-        there: cython.int = found.present & out.made
-        if there & 1:
+        present: cython.int = properties.present & out.made
+        if present & 1:
             self._name(out.content_type, words.content_type, row, at, 0)
-        if there & 1 << 1:
+        if present & 1 << 1:
             self._name(out.content_encoding, words.content_encoding, row, at, 1)
-        if there & 1 << 2:
+        if present & 1 << 2:
             out.headers.begin(row)
             self.tables.put_table(
-                reader, at + found.starts[2], at + found.starts[2] + found.lengths[2]
+                reader, at + properties.starts[2], at + properties.starts[2] + properties.lengths[2]
             )
             out.headers.end()
-        if there & 1 << 3:
-            out.delivery_mode.values[row] = reader.data[at + found.starts[3]]
-        if there & 1 << 4:
-            out.priority.values[row] = reader.data[at + found.starts[4]]
-        if there & 1 << 5:
+        if present & 1 << 3:
+            out.delivery_mode.values[row] = reader.data[at + properties.starts[3]]
+        if present & 1 << 4:
+            out.priority.values[row] = reader.data[at + properties.starts[4]]
+        if present & 1 << 5:
             self._text(out.correlation_id, row, at, 5)
-        if there & 1 << 6:
+        if present & 1 << 6:
             self._name(out.reply_to, words.reply_to, row, at, 6)
-        if there & 1 << 7:
+        if present & 1 << 7:
             self._name(out.expiration, words.expiration, row, at, 7)
-        if there & 1 << 8:
+        if present & 1 << 8:
             self._text(out.message_id, row, at, 8)
-        if there & 1 << 9:
-            ms: cython.longlong = reader.timestamp_ms(at + found.starts[9])
+        if present & 1 << 9:
+            ms: cython.longlong = reader.timestamp_ms(at + properties.starts[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
             else:
                 reader.oddities |= OUT_OF_RANGE
-        if there & 1 << 10:
+        if present & 1 << 10:
             self._name(out.type, words.type, row, at, 10)
-        if there & 1 << 11:
+        if present & 1 << 11:
             self._name(out.user_id, words.user_id, row, at, 11)
-        if there & 1 << 12:
+        if present & 1 << 12:
             self._name(out.app_id, words.app_id, row, at, 12)
-        if there & 1 << 13:
+        if present & 1 << 13:
             self._name(out.cluster_id, words.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
@@ -903,11 +903,11 @@ class MessageWriter:
         return 0
 
     def _text(
-        self, column: Texts, row: cython.longlong, at: cython.longlong, place: cython.int
+        self, column: Texts, row: cython.longlong, at: cython.longlong, index: cython.int
     ) -> cython.int:
-        """Write the property at a place of the list at `at`."""
-        start: cython.longlong = at + self.properties.starts[place]
-        return copy_text(column, row, self.reader, start, self.properties.lengths[place])
+        """Write the property with this index of the list at `at`."""
+        start: cython.longlong = at + self.properties.starts[index]
+        return copy_text(column, row, self.reader, start, self.properties.lengths[index])
 
     def _name(
         self,
@@ -915,17 +915,17 @@ class MessageWriter:
         vocabulary: Vocabulary,
         row: cython.longlong,
         at: cython.longlong,
-        place: cython.int,
+        index: cython.int,
     ) -> cython.int:
-        """Write the property at a place of the list at `at` as a code."""
-        start: cython.longlong = at + self.properties.starts[place]
-        length: cython.longlong = self.properties.lengths[place]
+        """Write the property with this index of the list at `at` as a code."""
+        start: cython.longlong = at + self.properties.starts[index]
+        length: cython.longlong = self.properties.lengths[index]
         return copy_name(column, vocabulary, row, self.reader, start, length)
 
     def _write_body(
         self, content: Content, status: cython.int, sound: cython.longlong, row: cython.longlong
     ) -> cython.int:
-        """Write the body and its hash, where they were asked for."""
+        """Write the body and its hash, if they were requested."""
         out: MessageRows = self.messages
         if content.keeping and self.keep_bodies:
             out.body.begin(row)

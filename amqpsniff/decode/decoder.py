@@ -58,8 +58,8 @@ _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
 
 
-# Half-streams of closed conversations kept to be used again: making one, with its buffers, takes
-# longer than all else that a short conversation costs here.
+# Half-streams of closed conversations kept for reuse: making one, with its buffers, takes longer
+# than everything else that a short conversation costs here.
 _SPARE_HALVES = cython.declare(cython.Py_ssize_t, 64)
 
 
@@ -72,7 +72,7 @@ class Decoder:
         plan: The plan of the run.
         options: Options of decoding. The stages below take the same.
         packs: The packs that describe messages of frameworks; None if they are not needed.
-        moments: Records which packet completed each row; None for none.
+        moments: Records which packet completed each row; or None.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
@@ -85,8 +85,8 @@ class Decoder:
     foreign: cython.longlong
     bystanders = cython.declare(object, visibility="public")
     log: FindingLog
-    places: list[Any]
-    untold: list[Any]
+    capture_names: list[Any]
+    unreported: list[Any]
     moments = cython.declare(Moments, visibility="public")
 
     def __init__(
@@ -107,13 +107,13 @@ class Decoder:
         self.encrypted = []
         self.foreign = 0
         self.bystanders = NonAmqpReporter(log, self.handler.ports)
-        self.places = []
+        self.capture_names = []
         self.moments = moments
-        self.untold = []
+        self.unreported = []
 
     @property
     def rows(self) -> Any:
-        """Rows made since the last `take`: those of the larger table that is wanted."""
+        """Rows made since the last `take`: those of the larger requested table."""
         return max(
             self.handler.frames.rows if self.handler.frames.wanted else 0,
             self.handler.messages.rows if self.handler.messages.wanted else 0,
@@ -132,7 +132,7 @@ class Decoder:
 
     @property
     def other_methods(self) -> Any:
-        """Names of the methods that no dialect knows, in the order of their codes."""
+        """Names of the methods that no dialect has, in the order of their codes."""
         return self.handler.method_names
 
     @property
@@ -150,14 +150,14 @@ class Decoder:
         Those that were AMQP, each as a `state.Connection` with the row of frames before which it
         ended; how many were not; and those that were TLS, AMQP or not.
         """
-        taken = (self.ended, self.foreign, self.encrypted)
+        ended = (self.ended, self.foreign, self.encrypted)
         self.ended = []
         self.encrypted = []
         self.foreign = 0
-        return taken
+        return ended
 
     def take_claims(self) -> Any:
-        """The claims made since the last call, in the order in which they became known.
+        """The claims made since the last call, in the order in which they were made.
 
         None without `claims`.
         """
@@ -178,7 +178,7 @@ class Decoder:
         return handler.frames, handler.messages, handler.peers, losses, handler.captures
 
     def drop_unwanted(self) -> None:
-        """Forget the rows of tables that are not wanted."""
+        """Forget the rows of tables that are not requested."""
         if not self.handler.frames.wanted:
             self.handler.frames.rewind()
         if not self.handler.messages.wanted:
@@ -186,9 +186,9 @@ class Decoder:
 
     def take(self) -> Any:
         """Give the rows away; see `FrameHandler.take`."""
-        taken = self.handler.take()
+        rows = self.handler.take()
         self.amqp10.use(self.handler.frames, self.handler.messages)
-        return taken
+        return rows
 
     def feed(self, batch: Any, capture: Any) -> None:
         """Decode the events of one `StreamBatch`; `capture` is the one of its packets.
@@ -197,8 +197,8 @@ class Decoder:
         """
         self.use_capture(capture)
         captures: list[Any] = batch.captures
-        self.places = captures
-        place: cython.longlong = captures.index(capture) if capture in captures else 0
+        self.capture_names = captures
+        capture_index: cython.longlong = captures.index(capture) if capture in captures else 0
         kinds: cython.const[cython.int][::1] = batch.kind
         slots: cython.const[cython.int][::1] = batch.half
         sources: cython.const[cython.int][::1] = batch.source
@@ -232,9 +232,9 @@ class Decoder:
                 length: cython.longlong = lengths[i]
                 number = numbers[i]
                 ts_ns = times[i]
-            if number >> NUMBER_BITS != place:
-                place = number >> NUMBER_BITS
-                self.use_capture(captures[place])
+            if number >> NUMBER_BITS != capture_index:
+                capture_index = number >> NUMBER_BITS
+                self.use_capture(captures[capture_index])
             if kind == _OPEN:
                 self.open(slot >> 1, batch.conversations[slot >> 1])
                 continue
@@ -258,7 +258,7 @@ class Decoder:
         if count > 0 and moments is not None:
             self._note(count - 1, number, ts_ns)
         block.read_from(b"")
-        self._tell_repeated()
+        self._report_repeated()
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -334,11 +334,13 @@ class Decoder:
         conversation = connection.conversation
         self._finish(first)
         self._finish(second)
-        self._tell_repeated()
+        self._report_repeated()
         if connection.is_amqp:
-            if len(self.places) > 1:
-                connection.last_capture = self.places[conversation.last_number() >> NUMBER_BITS]
-            self._say_foreign(first, second)
+            if len(self.capture_names) > 1:
+                connection.last_capture = self.capture_names[
+                    conversation.last_number() >> NUMBER_BITS
+                ]
+            self._report_foreign(first, second)
             self._note_unread(first)
             self._note_unread(second)
             self.ended.append((connection, self.handler.frames.rows))
@@ -346,7 +348,7 @@ class Decoder:
             self.foreign += 1
         self.bystanders.ended(connection)
         if conversation.tls is not None:
-            self.bystanders.encrypted(connection, self.handler.ports, self.places)
+            self.bystanders.encrypted(connection, self.handler.ports, self.capture_names)
             self.encrypted.append(connection)
         self.halves[2 * slot] = None
         self.halves[2 * slot + 1] = None
@@ -391,19 +393,19 @@ class Decoder:
                 self.close(slot)
         self.bystanders.finish()
 
-    def _report(self, code: Any, half: Half, detail: Any, place: Any = None) -> None:
+    def _report(self, code: Any, half: Half, detail: Any, packet: Any = None) -> None:
         """Record a finding about the frame under way or a (channel, packet number, ts_ns)."""
-        if place is None and half.repeats(code):
+        if packet is None and half.repeats(code):
             return
-        channel, number, ts_ns = place or (half.frame_channel, half.number, half.ts_ns)
+        channel, number, ts_ns = packet or (half.frame_channel, half.number, half.ts_ns)
         connection: Connection = half.connection
         self.handler.refresh(connection)
         connection_id, client, server = connection.name()
         capture = self._capture()
         if self.log.again(code, connection_id, capture, channel, 1, number or None):
-            if place is None:
+            if packet is None:
                 half.repeated = half.repeated or {}
-                half.repeated[code] = Repeated(half, code, detail, self.untold)
+                half.repeated[code] = Repeated(half, code, detail, self.unreported)
             return
         self.log.add(
             Finding(
@@ -421,18 +423,18 @@ class Decoder:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _tell_repeated(self) -> cython.int:
+    def _report_repeated(self) -> cython.int:
         """Add the counts of repeated findings to the log."""
-        known: Repeated
-        for known in self.untold:
-            count, number = known.count, known.last or None
-            known.count = 0
-            connection_id, client, server = known.connection.name()
-            capture, channel = self._capture(), known.channel
-            if not self.log.again(known.code, connection_id, capture, channel, count, number):
-                place = (capture, number, None, connection_id, client, server, channel)
-                self.log.add(Finding(known.code, known.detail, *place, count))
-        self.untold.clear()
+        repeated: Repeated
+        for repeated in self.unreported:
+            count, number = repeated.count, repeated.last or None
+            repeated.count = 0
+            connection_id, client, server = repeated.connection.name()
+            capture, channel = self._capture(), repeated.channel
+            if not self.log.again(repeated.code, connection_id, capture, channel, count, number):
+                location = (capture, number, None, connection_id, client, server, channel)
+                self.log.add(Finding(repeated.code, repeated.detail, *location, count))
+        self.unreported.clear()
         return 0
 
     @cython.cfunc
@@ -443,7 +445,7 @@ class Decoder:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _say_foreign(self, client: Half, server: Half) -> cython.int:
+    def _report_foreign(self, client: Half, server: Half) -> cython.int:
         """Report a conversation with AMQP on one side only, or with an unidentified client."""
         conversation = client.connection.conversation
         unheard: cython.bint = client.lossy or server.lossy  # a login, perhaps, or a header
@@ -458,16 +460,16 @@ class Decoder:
             and client.connection.asked == _AMQP10_HEADER
             and server.first_bytes == _SASL_HEADER
         ):
-            place = (None, server.number, server.ts_ns)
-            self._report("login-demanded", server, "AMQP 1.0 without SASL was asked for", place)
+            packet = (None, server.number, server.ts_ns)
+            self._report("login-demanded", server, "AMQP 1.0 without SASL was asked for", packet)
         elif (
             refused
             and client.connection.asked == _SASL_HEADER[4:]
             and server.first_bytes == b"AMQP" + _AMQP10_HEADER
         ):
-            place = (None, server.number, server.ts_ns)
+            packet = (None, server.number, server.ts_ns)
             detail = "the client asked for AMQP 1.0 SASL, the broker offers AMQP 1.0"
-            self._report("protocol-version-refused", server, detail, place)
+            self._report("protocol-version-refused", server, detail, packet)
         elif conversation.tls is not None or (client.connection.asked is None and not is_preamble):
             pass
         elif server.first_bytes[:4] == b"AMQP":
@@ -481,8 +483,8 @@ class Decoder:
             detail = name_protocol(server.first_bytes, "server")
             self._say_of("server-not-amqp", server, detail)
         elif server.offset == 0 and is_unanswered(conversation):
-            place = (None, conversation.first_packet_number, conversation.start_ns)
-            self._report("protocol-header-unanswered", client, left_text(conversation), place)
+            packet = (None, conversation.first_packet_number, conversation.start_ns)
+            self._report("protocol-header-unanswered", client, left_text(conversation), packet)
         return 0
 
     def _say_of(self, code: Any, half: Any, detail: Any) -> None:

@@ -21,10 +21,10 @@ cdef class Framer:
     cdef long long _frames(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef long long _begun(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _refuse(self, Half half) except? -1
-    cdef long long _counted(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef long long _continue_counted(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _end_counted(self, Half half) except? -1
     cdef int _cut_frame(self, Half half) except? -1
-    cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef long long _continue_kept(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _kept_frame(self, Half half) except? -1
     cdef int _kept_header(self, Half half) except? -1
     cdef long long _begin(self, Half half, ValueReader reader, long long at, long long end) except? -1

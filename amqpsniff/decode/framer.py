@@ -67,7 +67,7 @@ _IN_FRONT = (
     "them sends such with the PROXY protocol"
 )
 _alike = lru_cache(16)(bytes)
-"""Gives one object for versions that are equal: very many connections ask for one."""
+"""Gives one object for equal versions: very many connections request the same one."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ _MAX_REREAD = cython.declare(cython.longlong, 128 * 1024)
 usual frame-max. Of bytes made to break again and again each would be read that many times."""
 
 FIRST_BYTES = 16
-"""Bytes kept of a half-stream that is not AMQP, to say what it is."""
+"""Bytes kept of a half-stream that is not AMQP, to identify it."""
 
 START_BYTES = 11
 """Bytes that tell connection.start: the frame's header, class and method."""
@@ -104,7 +104,7 @@ def _take_header(half: Half, reader: ValueReader, at: cython.longlong) -> cython
     """Take the frame header at `at` for that of the frame under way; false if it cannot be one."""
     if at < 0 or at + 7 > len(reader.data):
         raise IndexError("frame header outside the data")
-    with cython.boundscheck(False):  # it is there
+    with cython.boundscheck(False):  # the caller checked the range
         kind: cython.int = reader.data[at]
         channel: cython.int = cython.cast(cython.int, u16(reader.data, at + 1))
         size: cython.longlong = u32(reader.data, at + 3)
@@ -168,9 +168,9 @@ class Framer:
         while at < end:
             if half.mode == FRAMES:
                 if half.left > 0:
-                    at = self._counted(half, reader, at, end)
+                    at = self._continue_counted(half, reader, at, end)
                 elif half.kept > 0 or end - at < 7:
-                    at = self._kept(half, reader, at, end)
+                    at = self._continue_kept(half, reader, at, end)
                 else:
                     at = self._frames(half, reader, at, end)
             elif half.mode == START or half.mode == UNIDENTIFIED:
@@ -325,14 +325,16 @@ class Framer:
     def _wrong_end(self, half: Any, octet: Any) -> None:
         if self.is_tentative(half):
             return
-        found = f"{octet:#04x}" if half.frame_channel else "another byte"  # a login may be there
-        detail = f"{found} instead of 0xce at stream offset {half.frame_offset}"
+        end_octet = (
+            f"{octet:#04x}" if half.frame_channel else "another byte"
+        )  # a login may be there
+        detail = f"{end_octet} instead of 0xce at stream offset {half.frame_offset}"
         self.report("frame-end-wrong", half, detail)
 
-    def _counted(
+    def _continue_counted(
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
-        """Inside a frame whose bytes are only counted; position gone on to."""
+        """Inside a frame whose bytes are only counted; returns the next position."""
         count: cython.longlong = half.left - 1
         if count > end - at:
             count = end - at
@@ -365,27 +367,27 @@ class Framer:
         """End of a kept frame of which only the beginning was captured."""
         reader: ValueReader = self.handler.scratch
         reader.data = half.store.octets
-        kept: cython.longlong = half.kept
+        kept_bytes: cython.longlong = half.kept
         half.kept = 0
         half.skipping = False
-        end: cython.longlong = min(kept, 7 + half.frame_size)
-        self.handler.frame(half, reader, 7, end, kept >= 7 + half.frame_size)
+        end: cython.longlong = min(kept_bytes, 7 + half.frame_size)
+        self.handler.frame(half, reader, 7, end, kept_bytes >= 7 + half.frame_size)
         half.expected = 0
         return half.empty()
 
-    def _kept(
+    def _continue_kept(
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
-        """Inside a frame that is kept until it is whole; position gone on to."""
+        """Inside a frame that is kept until it is whole; returns the next position."""
         if half.kept == 0:
             half.frame_offset = half.offset
             half.expected = 0
-        wanted: cython.longlong = (half.expected or 7) - half.kept
-        if wanted > end - at:
-            wanted = end - at
-        wanted = half.keep(reader, at, wanted)
-        half.offset += wanted
-        at += wanted
+        count: cython.longlong = (half.expected or 7) - half.kept
+        if count > end - at:
+            count = end - at
+        count = half.keep(reader, at, count)
+        half.offset += count
+        at += count
         if half.expected == 0 and half.kept == 7:
             self._kept_header(half)
         elif half.expected and half.kept == half.expected:
@@ -419,7 +421,7 @@ class Framer:
         return self.octets(half, frame, 7, len(frame) - 7)
 
     def _kept_header(self, half: Half) -> cython.int:
-        """The seven bytes of a frame header came in pieces and are there now."""
+        """The seven bytes of a frame header came in pieces and are complete."""
         header: ValueReader = self.handler.scratch
         header.data = half.store.octets
         half.offset -= 7
@@ -442,13 +444,13 @@ class Framer:
     def _begin(
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
-        """At the first bytes of a half-stream; position gone on to."""
+        """At the first bytes of a half-stream; returns the next position."""
         if half.mode == UNIDENTIFIED:
             self._strange(half, reader.bytes_at(at, min(end - at, FIRST_BYTES)))
             half.offset += end - at
             return end
-        known: cython.bint = half.connection.conversation.syn_seen
-        if known and half.kept == 0:
+        start_captured: cython.bint = half.connection.conversation.syn_seen
+        if start_captured and half.kept == 0:
             if end - at >= 8 and reader.u32(at) == AMQP_BYTES:
                 half.frame_offset = half.offset
                 half.offset += 8
@@ -457,21 +459,21 @@ class Framer:
             if half.direction and half.connection.is_amqp and reader.data[at] == METHOD:
                 half.mode = FRAMES
                 return at
-        first: cython.bint = half.offset == half.kept and not (known and half.direction)
+        first: cython.bint = half.offset == half.kept and not (start_captured and half.direction)
         proxied: cython.longlong = 0
-        if first:  # all that is there is looked at: the end of some headers has to be searched for
-            kept: bytes = half.store.bytes_between(0, half.kept) if half.kept else b""
-            begun: bytes = kept + reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
+        if first:  # some headers end with a mark: search for it in all bytes
+            kept_octets: bytes = half.store.bytes_between(0, half.kept) if half.kept else b""
+            begun: bytes = kept_octets + reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
             if begun[:1] in FIRST_BYTES_OF_PREAMBLES:
-                proxied = preamble_bytes(begun, known)
-        wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
+                proxied = preamble_bytes(begun, start_captured)
+        count: cython.longlong = max(0, max(8, proxied) - half.kept)
         if proxied == 0 and 8 <= half.kept < START_BYTES:
-            wanted = START_BYTES - half.kept
-        if wanted > end - at:
-            wanted = end - at
-        half.keep(reader, at, wanted)
-        half.offset += wanted
-        at += wanted
+            count = START_BYTES - half.kept
+        if count > end - at:
+            count = end - at
+        half.keep(reader, at, count)
+        half.offset += count
+        at += count
         octets: bytes = half.store.bytes_between(0, half.kept)
         if proxied:
             if proxied == len(octets):
@@ -494,7 +496,7 @@ class Framer:
         return at
 
     def _strange(self, half: Any, octets: Any) -> None:
-        """More bytes of a half-stream that is not AMQP: the first of all are kept."""
+        """More bytes of a half-stream that is not AMQP: its first bytes are kept."""
         half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
         if len(half.first_bytes) == FIRST_BYTES:
             half.mode = NOT_AMQP
@@ -550,8 +552,8 @@ class Framer:
         ):
             half.first_bytes = octets  # an answer, or a refusal of the bytes before
         else:
-            asked, offered = _version(connection.asked), _version(version)
-            detail = f"the client asked for {asked}, the broker offers {offered}"
+            requested, offered = _version(connection.asked), _version(version)
+            detail = f"the client asked for {requested}, the broker offers {offered}"
             if version in AMQP10_HEADERS and connection.asked in _DIALECTS:
                 detail += _IN_FRONT
             self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
@@ -783,7 +785,7 @@ class Framer:
             self.handler.claim_end(half, offset + 7 + size)
 
     def _chain_body(self, half: Half, payload: Any, missing: Any) -> None:
-        """Hand on a body of a chain; of one that was not kept the bytes are only counted."""
+        """Hand on a body of a chain; if it was not kept, its bytes are only counted."""
         if payload is not None:
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)

@@ -38,8 +38,8 @@ cdef class FrameHandler:
     cdef int body_end(self, Half half) except? -1
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
-    cdef bint _reveals_secret(self, Connection connection, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
-    cdef int _write_cached(self, Half half, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
+    cdef bint _reveals_secret(self, Connection connection, CachedMethod cached, ValueReader reader, long long at, long long end) except? -1
+    cdef int _write_cached(self, Half half, CachedMethod cached, ValueReader reader, long long at, long long end) except? -1
     cdef int _read_method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int _pass_on(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1
@@ -72,17 +72,17 @@ cdef class CachedMethod(DecodedMethod):
 cdef class MethodCache(Cache):
     cdef public unsigned long long digest
     cdef public int method
-    cdef public int place
+    cdef public int cell
     cdef public long long tag_at
-    cdef public const unsigned char[::1] places
+    cdef public const unsigned char[::1] tag_places
     cdef public int[::1] last
     cdef public list methods
     cpdef int clear(self) except? -1
     cdef CachedMethod look_up(self, MethodDecoder decoder, ValueReader reader, FrameRows frames, int dialect, long long at, long long end)
     cdef bint _matches(self, ValueReader reader, int code, int dialect, long long at, long long end) except? -1
     cdef int _search(self, MethodDecoder decoder, ValueReader reader, int dialect, long long at, long long end) except? -2
-    cdef bint _locate(self, ValueReader reader, int place, long long at, long long end) except? -1
-    cdef int _write_json(self, ValueReader reader, FrameRows frames, CachedMethod known) except? -1
+    cdef bint _locate(self, ValueReader reader, int tag_place, long long at, long long end) except? -1
+    cdef int _write_json(self, ValueReader reader, FrameRows frames, CachedMethod cached) except? -1
     cdef int store(self, MethodDecoder decoder, ValueReader reader, int dialect, long long at, long long end, long long mark) except? -1
-    cdef int _store_json(self, ValueReader reader, CachedMethod known, long long mark) except? -1
-    cdef int end_row(self, FrameRows frames, CachedMethod known, ValueReader reader, long long at, long long serial) except? -1
+    cdef int _store_json(self, ValueReader reader, CachedMethod cached, long long mark) except? -1
+    cdef int end_row(self, FrameRows frames, CachedMethod cached, ValueReader reader, long long at, long long serial) except? -1

@@ -130,8 +130,8 @@ class FrameHandler:
         self.peers = []
         words = Vocabularies()
         unmade: frozenset[str] = frozenset()
-        if (read := plan.columns_of("messages")) is not None:
-            unmade = frozenset(MessageRows.PROPERTIES).difference(read)
+        if (columns := plan.columns_of("messages")) is not None:
+            unmade = frozenset(MessageRows.PROPERTIES).difference(columns)
         self.frames = FrameRows(words, FIRST_ROWS, "frames" in plan.tables)
         self.messages = MessageRows(words, FIRST_ROWS, "messages" in plan.tables, unmade=unmade)
         self.method_cache = MethodCache()
@@ -192,7 +192,7 @@ class FrameHandler:
         connections = self.connections
         if self.frames.wanted or self.messages.wanted:
             connections = self.names()
-        taken = (self.frames, self.messages, connections, self.captures)
+        tables = (self.frames, self.messages, connections, self.captures)
         names = self.method_names
         words = Vocabularies()
         frames, messages = self.frames, self.messages
@@ -211,7 +211,7 @@ class FrameHandler:
         self.method_numbers = {}
         self.method_names = []
         self.serial += 1
-        return (*taken, names)
+        return (*tables, names)
 
     # frames
 
@@ -322,57 +322,57 @@ class FrameHandler:
     ) -> cython.int:
         """Write the row of a method frame."""
         connection: Connection = half.connection
-        known: CachedMethod
+        cached: CachedMethod
         if whole and connection.dialect and end - at >= 4:
             mark: cython.longlong = reader.out.used
-            known = self.method_cache.look_up(
+            cached = self.method_cache.look_up(
                 self.decoder, reader, self.frames, connection.dialect, at, end
             )
-            if known is not None:
+            if cached is not None:
                 if connection.sent_secrets is None or not self._reveals_secret(
-                    connection, known, reader, at, end
+                    connection, cached, reader, at, end
                 ):
-                    return self._write_cached(half, known, reader, at, end)
+                    return self._write_cached(half, cached, reader, at, end)
                 reader.out.used = mark
         return self._read_method(half, reader, at, end, whole)
 
     def _reveals_secret(
         self,
         connection: Connection,
-        known: CachedMethod,
+        cached: CachedMethod,
         reader: ValueReader,
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.bint:
         """True if a cached method contains a secret that was sent on this connection."""
-        start: cython.longlong = known.starts[REPLY_TEXT]
+        start: cython.longlong = cached.starts[REPLY_TEXT]
         if start >= 0:
-            told: bytes = reader.bytes_at(at + start, known.lengths[REPLY_TEXT])
-        elif known.class_id == 10:
-            told = reader.bytes_at(at, end - at)
+            text: bytes = reader.bytes_at(at + start, cached.lengths[REPLY_TEXT])
+        elif cached.class_id == 10:
+            text = reader.bytes_at(at, end - at)
         else:
             return False
         for secret in connection.sent_secrets:
-            if told.find(secret) >= 0 or len(told) >= _CUT_FROM:
-                return without_secrets(told, connection.sent_secrets) is not None
+            if text.find(secret) >= 0 or len(text) >= _CUT_FROM:
+                return without_secrets(text, connection.sent_secrets) is not None
         return False
 
     def _write_cached(
         self,
         half: Half,
-        known: CachedMethod,
+        cached: CachedMethod,
         reader: ValueReader,
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.int:
         """A method that came before."""
-        if not half.connection.role_proved and 0 < _SENDERS[known.method] < 3:
+        if not half.connection.role_proved and 0 < _SENDERS[cached.method] < 3:
             self.prove_role(half, reader, at, end)
         if self.claims is not None:
-            self._claim_frame(half, reader.bytes_at(at, end - at), known.method, True)
+            self._claim_frame(half, reader.bytes_at(at, end - at), cached.method, True)
         self._begin(half)
-        self.method_cache.end_row(self.frames, known, reader, at, self.serial)
-        return self._pass_on(half, known, reader, at, end)
+        self.method_cache.end_row(self.frames, cached, reader, at, self.serial)
+        return self._pass_on(half, cached, reader, at, end)
 
     def _read_method(
         self,
@@ -382,7 +382,7 @@ class FrameHandler:
         end: cython.longlong,
         whole: cython.bint,
     ) -> cython.int:
-        """A method that is read, and remembered if there is nothing odd about it."""
+        """Read a method, and remember it if it has no oddities."""
         connection: Connection = half.connection
         decoder: MethodDecoder = self.decoder
         payload: bytes = b""
@@ -405,8 +405,8 @@ class FrameHandler:
         if plain and whole and connection.dialect:
             self.method_cache.store(decoder, reader, connection.dialect, at, end, mark)
         if self.claims is not None:
-            told: cython.int = -1 if decoder.secret_anywhere else decoder.method
-            self._claim_frame(half, payload, told, whole and answer == EXACT)
+            claimed_method: cython.int = -1 if decoder.secret_anywhere else decoder.method
+            self._claim_frame(half, payload, claimed_method, whole and answer == EXACT)
         if answer == UNKNOWN:
             return self._unknown_method(half, reader, at)
         method: cython.int = decoder.method
@@ -472,14 +472,14 @@ class FrameHandler:
         self.report(code, half, method_layout.method_name(method))
 
     def _unknown_method(self, half: Half, reader: ValueReader, at: cython.longlong) -> cython.int:
-        """Write the row of a method that no dialect knows, named by its numbers."""
+        """Write the row of a method that no dialect has, named by its numbers."""
         decoder: MethodDecoder = self.decoder
         number = decoder.class_id << 16 | decoder.method_id
         self._begin(half)
         code: cython.int = -1
-        known = self.method_numbers.get(number)
-        if known is not None:
-            code = known
+        known_code = self.method_numbers.get(number)
+        if known_code is not None:
+            code = known_code
         elif len(self.method_numbers) < MAX_METHOD_NAMES:
             code = self.method_numbers[number] = _METHODS + len(self.method_numbers)
             self.method_names.append(f"{decoder.class_id}.{decoder.method_id}")
@@ -490,7 +490,7 @@ class FrameHandler:
             self.report("method-unknown", half, detail)
         return self.contents.other_method(half)
 
-    # who speaks
+    # roles: client and broker
 
     def refresh(self, connection: Connection) -> cython.int:
         """Make sure that the connection has a code in the rows being made."""
@@ -519,7 +519,7 @@ class FrameHandler:
         return self.connections
 
     def _guess_role(self, connection: Any) -> None:
-        """Take the side off a well-known port for the client, until there is proof."""
+        """Take the side that has no well-known port for the client, until there is proof."""
         a_known: cython.bint = connection.conversation.ports[0] in self.ports
         b_known: cython.bint = connection.conversation.ports[1] in self.ports
         if a_known != b_known:
@@ -567,13 +567,13 @@ class FrameHandler:
             if facts.method_id == 11:
                 payload = without_properties(payload)
             if not self.decoder.show_secrets:
-                known = connection.sent_secrets
-                connection.sent_secrets = with_secrets(known, facts.method, payload)
+                earlier = connection.sent_secrets
+                connection.sent_secrets = with_secrets(earlier, facts.method, payload)
         if facts.method_id == 11:
             connection.login = payload if len(payload) <= LONG_LOGIN_BYTES else shortened(payload)
             if self.contents.writer.notes is not None:
-                said: bytes = self.frames.arguments.bytes_of(self.frames.rows - 1)
-                connection.reads_bodies = self.contents.writer.notes.knows(said)
+                arguments: bytes = self.frames.arguments.bytes_of(self.frames.rows - 1)
+                connection.reads_bodies = self.contents.writer.notes.knows(arguments)
         elif facts.method_id == 31 and facts.frame_max >= 0:
             connection.frame_max = facts.frame_max
         elif facts.method_id == 10 and self.dialect == 0:
@@ -619,7 +619,7 @@ class FrameHandler:
     ) -> cython.int:
         """The union of the bits in `facts` of the rows that a method's payload fits.
 
-        If it fits none, the union over all rows with its numbers; 0 without a row.
+        If it fits no row, the union over all rows with its numbers; 0 without a row.
         """
         decoder: MethodDecoder = self.decoder
         choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
@@ -636,11 +636,11 @@ class FrameHandler:
 @cython.cfunc
 def _bit(mask: cython.int) -> cython.int:
     """The number of the only bit that is set, from 1."""
-    place: cython.int = 0
+    index: cython.int = 0
     while mask:
         mask >>= 1
-        place += 1
-    return place
+        index += 1
+    return index
 
 
 @cython.cclass
@@ -674,26 +674,26 @@ class MethodCache(Cache):
 
     digest: cython.ulonglong
     method: cython.int
-    place: cython.int
+    cell: cython.int
     tag_at: cython.longlong
 
-    places: cython.const[cython.uchar][::1]
+    tag_places: cython.const[cython.uchar][::1]
     last: cython.int[::1]
     methods: list[Any]
 
     def __init__(self) -> None:
         Cache.__init__(self)
-        self.places = bytes(method_layout.tag_places)
+        self.tag_places = bytes(method_layout.tag_places)
         self.last = memoryview(bytearray(4 * _LAST)).cast("i")
         self.digest = 0
         self.method = -1
         self.tag_at = -1
-        self.place = 0
+        self.cell = 0
 
     @cython.ccall
     @cython.exceptval(-1)
     def clear(self) -> cython.int:
-        """Remember nothing."""
+        """Forget all methods."""
         Cache.clear(self)
         self.methods = []
         return 0
@@ -717,20 +717,20 @@ class MethodCache(Cache):
         if end - at < 4 or end - at > _LONGEST:
             return None
         sketch: cython.ulonglong = reader.sketch(at, end - at)
-        self.place = cython.cast(cython.int, sketch & (_PLACES - 1))
-        code: cython.int = self.last[self.place]
+        self.cell = cython.cast(cython.int, sketch & (_PLACES - 1))
+        code: cython.int = self.last[self.cell]
         if self._matches(reader, code, dialect, at, end):
             self.lookups += 1
         else:
             code = self._search(decoder, reader, dialect, at, end)
             if code < 0:
                 return None
-            self.last[self.place] = code
+            self.last[self.cell] = code
         self.hits += 1
-        known: CachedMethod = self.methods[code]
-        if known.written:
-            self._write_json(reader, frames, known)
-        return known
+        cached: CachedMethod = self.methods[code]
+        if cached.has_json:
+            self._write_json(reader, frames, cached)
+        return cached
 
     def _matches(
         self,
@@ -743,16 +743,18 @@ class MethodCache(Cache):
         """True if the payload `at`..`end` matches the entry of a code, which then has its tag."""
         if code >= len(self.methods):
             return False
-        known: CachedMethod = self.methods[code]
-        if known.dialect != dialect or known.count != end - at:
+        cached: CachedMethod = self.methods[code]
+        if cached.dialect != dialect or cached.count != end - at:
             return False
-        if not reader.equals_but(self.words, known.begin, at, known.count, known.first, known.tag):
+        if not reader.equals_but(
+            self.words, cached.begin, at, cached.count, cached.first, cached.tag
+        ):
             return False
-        if known.tag:
-            tag: cython.longlong = reader.i64(at + known.first)
+        if cached.tag:
+            tag: cython.longlong = reader.i64(at + cached.first)
             if tag < 0:
                 return False
-            known.delivery_tag = tag
+            cached.delivery_tag = tag
         return True
 
     @cython.exceptval(-2)
@@ -764,38 +766,42 @@ class MethodCache(Cache):
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.int:
-        """The code of a payload; -1 where it is not remembered."""
+        """The code of a payload; -1 if it is not cached."""
         choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
         if choice < 0:
             return -1
         method: cython.int = decoder.choices[choice]
-        place: cython.int = self.places[method]
-        if place == 0 or not self._locate(reader, place, at, end) or not self.is_worthwhile():
+        tag_place: cython.int = self.tag_places[method]
+        if (
+            tag_place == 0
+            or not self._locate(reader, tag_place, at, end)
+            or not self.is_worthwhile()
+        ):
             return -1
         self.method = method
         first: cython.longlong = self.tag_at - at
-        rest: cython.longlong = end - at - first
-        if place != NO_TAG:
-            rest -= 8
+        tail_bytes: cython.longlong = end - at - first
+        if tag_place != NO_TAG:
+            tail_bytes -= 8
         self.digest = reader.hash_of(at, first) ^ cython.cast(cython.ulonglong, dialect)
-        if rest:
-            self.digest = (self.digest + 3 * reader.hash_of(end - rest, rest)) & _MASK64
+        if tail_bytes:
+            self.digest = (self.digest + 3 * reader.hash_of(end - tail_bytes, tail_bytes)) & _MASK64
         words: Vocabulary = self.words
-        code: cython.int = words.find(self.digest, first + rest)
+        code: cython.int = words.find(self.digest, first + tail_bytes)
         while code >= 0:
             if self._matches(reader, code, dialect, at, end):
                 return code
-            code = words.next(self.digest, first + rest)
+            code = words.next(self.digest, first + tail_bytes)
         return -1
 
     def _locate(
-        self, reader: ValueReader, place: cython.int, at: cython.longlong, end: cython.longlong
+        self, reader: ValueReader, tag_place: cython.int, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Note the position of the delivery tag, or the end; False if it is cut or negative."""
         self.tag_at = end
-        if place == NO_TAG:
+        if tag_place == NO_TAG:
             return True
-        if place == TAG_FIRST:
+        if tag_place == TAG_FIRST:
             self.tag_at = at + 4
         else:
             if at + 5 > end:
@@ -804,15 +810,15 @@ class MethodCache(Cache):
         return self.tag_at + 8 <= end and reader.i64(self.tag_at) >= 0
 
     def _write_json(
-        self, reader: ValueReader, frames: FrameRows, known: CachedMethod
+        self, reader: ValueReader, frames: FrameRows, cached: CachedMethod
     ) -> cython.int:
         """Write the JSON of a cached method with its tag."""
         frames.open_arguments()
         out: Texts = reader.out
-        out.put_from(self.json, known.json_start, known.json_cut - known.json_start)
-        if known.tag:
-            reader._digits(known.delivery_tag)
-            out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
+        out.put_from(self.json, cached.json_start, cached.json_cut - cached.json_start)
+        if cached.tag:
+            reader._digits(cached.delivery_tag)
+            out.put_from(self.json, cached.json_cut, cached.json_end - cached.json_cut)
         return 0
 
     def store(
@@ -824,75 +830,75 @@ class MethodCache(Cache):
         end: cython.longlong,
         mark: cython.longlong,
     ) -> cython.int:
-        """Remember the payload that `look_up` did not know; its JSON was written from `mark` on."""
+        """Add the payload that `look_up` did not find; its JSON was written from `mark` on."""
         if self.method < 0 or decoder.method != self.method or decoder.quoted:
             return 0
-        known: CachedMethod = CachedMethod()
-        known.copy(decoder)
-        known.dialect = dialect
-        known.count = end - at
-        known.first = self.tag_at - at
-        known.tag = 0 if self.places[self.method] == NO_TAG else 8
-        known.serial = -1
-        rest: cython.longlong = known.count - known.first - known.tag
+        cached: CachedMethod = CachedMethod()
+        cached.copy(decoder)
+        cached.dialect = dialect
+        cached.count = end - at
+        cached.first = self.tag_at - at
+        cached.tag = 0 if self.tag_places[self.method] == NO_TAG else 8
+        cached.serial = -1
+        tail_bytes: cython.longlong = cached.count - cached.first - cached.tag
         if self.words.count >= _MAX_CACHED:
             self.clear()
-            self.words.find(self.digest, known.first + rest)
-        known.begin = self.words.used
-        reader.copy_to(self.words, at, known.first)
-        reader.copy_to(self.words, end - rest, rest)
-        self.last[self.place] = self.words.add(self.digest)
-        self._store_json(reader, known, mark)
-        self.methods.append(known)
+            self.words.find(self.digest, cached.first + tail_bytes)
+        cached.begin = self.words.used
+        reader.copy_to(self.words, at, cached.first)
+        reader.copy_to(self.words, end - tail_bytes, tail_bytes)
+        self.last[self.cell] = self.words.add(self.digest)
+        self._store_json(reader, cached, mark)
+        self.methods.append(cached)
         return 0
 
     def _store_json(
-        self, reader: ValueReader, known: CachedMethod, mark: cython.longlong
+        self, reader: ValueReader, cached: CachedMethod, mark: cython.longlong
     ) -> cython.int:
         """Remember the JSON from `mark` on, cut where the digits of the delivery tag were."""
         out: Texts = reader.out
         text: bytes = bytes(out.octets[mark : out.used])
-        head, key, tail = text.partition(_TAG_KEY) if known.tag else (text, b"", b"")
-        known.json_start = self.json.used
+        head, key, tail = text.partition(_TAG_KEY) if cached.tag else (text, b"", b"")
+        cached.json_start = self.json.used
         self.json.put_bytes(head + key)
-        known.json_cut = self.json.used
+        cached.json_cut = self.json.used
         self.json.put_bytes(tail.lstrip(b"0123456789"))
-        known.json_end = self.json.used
+        cached.json_end = self.json.used
         return 0
 
     def end_row(
         self,
         frames: FrameRows,
-        known: CachedMethod,
+        cached: CachedMethod,
         reader: ValueReader,
         at: cython.longlong,
         serial: cython.longlong,
     ) -> cython.int:
         """Close the frame row of a cached method, in the rows of a serial number."""
         row: cython.longlong = frames.rows
-        if known.serial != serial:
-            frames.end_method(known, reader, at)
-            known.exchange = frames.exchange.values[row]
-            known.routing_key = frames.routing_key.values[row]
-            known.queue = frames.queue.values[row]
-            known.consumer_tag = frames.consumer_tag.values[row]
-            known.serial = serial
+        if cached.serial != serial:
+            frames.end_method(cached, reader, at)
+            cached.exchange = frames.exchange.values[row]
+            cached.routing_key = frames.routing_key.values[row]
+            cached.queue = frames.queue.values[row]
+            cached.consumer_tag = frames.consumer_tag.values[row]
+            cached.serial = serial
             return 0
         if row >= frames.capacity:
             raise IndexError("no room for a row")
         with cython.boundscheck(False):  # every column has room for as many rows
-            frames.method.values[row] = known.method
-            frames.reply_code.values[row] = known.reply_code
-            frames.delivery_tag.values[row] = known.delivery_tag
-            frames.flags.values[row] = known.flags
-            frames.exchange.values[row] = known.exchange
-            frames.routing_key.values[row] = known.routing_key
-            frames.queue.values[row] = known.queue
-            frames.consumer_tag.values[row] = known.consumer_tag
-        if known.written:
+            frames.method.values[row] = cached.method
+            frames.reply_code.values[row] = cached.reply_code
+            frames.delivery_tag.values[row] = cached.delivery_tag
+            frames.flags.values[row] = cached.flags
+            frames.exchange.values[row] = cached.exchange
+            frames.routing_key.values[row] = cached.routing_key
+            frames.queue.values[row] = cached.queue
+            frames.consumer_tag.values[row] = cached.consumer_tag
+        if cached.has_json:
             frames.arguments.end()
-        start: cython.longlong = known.starts[REPLY_TEXT]
+        start: cython.longlong = cached.starts[REPLY_TEXT]
         if start >= 0:
-            copy_text(frames.reply_text, row, reader, at + start, known.lengths[REPLY_TEXT])
+            copy_text(frames.reply_text, row, reader, at + start, cached.lengths[REPLY_TEXT])
         frames.rows = row + 1
         return 0

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Values of a JSON object by name, found without reading the others.
 
-One pass over the first level of an object notes where the values of known names begin and end.
+One pass over the first level of an object notes the positions of the values of known names.
 Names are identified by a hash of their bytes, which takes only the character after the backslash of
 an escape. A value is read only when it is requested. A cut object has the values before the cut.
 The pass ends at the first byte that is not JSON.
@@ -29,8 +29,8 @@ if cython.compiled:
     from cython.cimports.libc.string import memchr, memcpy  # type: ignore[import-not-found]
 
 _SINGLE = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
-_ESCAPES = cython.declare(bytes, bytes(_SINGLE.get(one, 0) for one in range(256)))
-"""By the character after a backslash, the character that both are; 0 where they are none."""
+_ESCAPES = cython.declare(bytes, bytes(_SINGLE.get(character, 0) for character in range(256)))
+"""By the character after a backslash, the character that both stand for; 0 for others."""
 
 _INSTANT = cython.declare(bytes, b'"9999-99-99T99:99:99.999999+00:00"')
 """A time: a nine is any digit."""
@@ -63,38 +63,38 @@ _DIGIT = cython.declare(cython.int, 0xF0)
 @cython.final
 @cython.cclass
 class Layout:
-    """A text that was gone through, and where its values stand: the same holds for each text that
+    """A text that was read, and the positions of its values: they are the same for each text that
     differs from it only inside of values.
 
-    `marks` has the bits in which a byte may not differ: all of them; those that digits share (what
-    else has them ends no value either); or none, where any byte stands in a text but a quote and a
-    backslash. `places`, `starts` and `ends` are those of the known names.
+    `marks` has the bits in which a byte may not differ: all of them; those that digits share (other
+    bytes that have them do not end a value either); or none, inside a text, where any byte may
+    stand except a quote and a backslash. `indices`, `starts`, `ends` are those of the known names.
     """
 
     size: cython.longlong
     luck: cython.int
     shape: cython.ulonglong
-    wanted: bytes | None
+    requested: bytes | None
     octets: bytes
     marks: bytes
-    places: cython.longlong[::1]
+    indices: cython.longlong[::1]
     starts: cython.longlong[::1]
     ends: cython.longlong[::1]
 
     def __init__(self) -> None:
         self.size = -1
         self.luck = 0
-        self.wanted = self.octets = None
+        self.requested = self.octets = None
 
-    def is_to_learn(self, size: cython.longlong, wanted: bytes | None) -> cython.bint:
-        """True if a text that did not fit is to be remembered: the second one of a size."""
+    def is_to_learn(self, size: cython.longlong, requested: bytes | None) -> cython.bint:
+        """True if a text that did not fit should be remembered: the second one of a size."""
         self.luck -= 1
         if self.luck >= 0:
             return False
-        if self.size == size and self.wanted is wanted:
+        if self.size == size and self.requested is requested:
             self.luck = _PATIENCE
             return True
-        self.size, self.wanted, self.octets, self.luck = size, wanted, None, 0
+        self.size, self.requested, self.octets, self.luck = size, requested, None, 0
         return False
 
 
@@ -110,8 +110,8 @@ class ObjectNames(ByteReader):
     escapes.
 
     Args:
-        names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
-            known inside its value, see `along`.
+        names: The names, as UTF-8. A dict has for each the names that are known inside its value,
+            see `along`.
         layouts: Number of layouts that are remembered, a power of two.
     """
 
@@ -152,26 +152,26 @@ class ObjectNames(ByteReader):
             ObjectNames(inside[name], INNER_LAYOUTS) if inside.get(name) else None for name in names
         ]
         octet: cython.uchar
-        for place, name in enumerate(self.names):
+        for index, name in enumerate(self.names):
             octets = name.encode()
             self.sizes[octets[0]] |= cython.cast(cython.ulonglong, 1) << min(len(octets), _MAX_SIZE)
             digest: cython.ulonglong = _OFFSET
             for octet in octets:
                 digest = ((digest ^ octet) * _PRIME) & _MASK64
-            self.hashes[place] = digest
+            self.hashes[index] = digest
             slot: cython.longlong = cython.cast(cython.longlong, digest & (size - 1))
             while self.slots[slot] >= 0:
                 slot = (slot + 1) & (size - 1)
-            self.slots[slot] = place
+            self.slots[slot] = index
 
     def found(self) -> Any:
         """The names that the last object has."""
         pairs = zip(self.names, self.rounds, strict=False)
-        return frozenset(name for name, seen in pairs if seen == self.round)
+        return frozenset(name for name, round_found in pairs if round_found == self.round)
 
-    def has(self, place: cython.int) -> cython.bint:
+    def has(self, index: cython.int) -> cython.bint:
         """True if the last object has the name at a place of `names`."""
-        return self.rounds[place] == self.round
+        return self.rounds[index] == self.round
 
     @cython.ccall
     @cython.exceptval(-1)
@@ -181,31 +181,31 @@ class ObjectNames(ByteReader):
         self.shape = 0
         return 0
 
-    def is_plain(self, place: cython.int) -> cython.bint:
+    def is_plain(self, index: cython.int) -> cython.bint:
         """True if the value that the last object has is a text of ASCII without escapes."""
-        start: cython.longlong = self.starts[place]
-        if start < 0 or self.ends[place] > len(self.data):
+        start: cython.longlong = self.starts[index]
+        if start < 0 or self.ends[index] > len(self.data):
             raise IndexError("a value outside the data")
-        return self._is_plain(start, self.ends[place])
+        return self._is_plain(start, self.ends[index])
 
-    def is_null(self, place: cython.int) -> cython.bint:
-        """True if the value that the last object has is null, or nothing that JSON knows."""
-        start: cython.longlong = self.starts[place]
+    def is_null(self, index: cython.int) -> cython.bint:
+        """True if the value in the last object is null, or no valid JSON."""
+        start: cython.longlong = self.starts[index]
         return 0 <= start < len(self.data) and self.data[start] == 110
 
     @cython.cfunc
-    def text(self, place: cython.int) -> bytes:
+    def text(self, index: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
-        start: cython.longlong = self.starts[place]
-        if not self.is_plain(place):
+        start: cython.longlong = self.starts[index]
+        if not self.is_plain(index):
             return None
-        return self.bytes_at(start + 1, self.ends[place] - start - 2)
+        return self.bytes_at(start + 1, self.ends[index] - start - 2)
 
     @cython.exceptval(-2)
-    def digits(self, place: cython.int, path: tuple[Any, ...]) -> cython.Py_ssize_t:
+    def digits(self, index: cython.int, path: tuple[Any, ...]) -> cython.Py_ssize_t:
         """The whole number at the end of a path inside a value; -1 for any other value."""
-        start: cython.longlong = self.starts[place]
-        end: cython.longlong = self.ends[place]
+        start: cython.longlong = self.starts[index]
+        end: cython.longlong = self.ends[index]
         if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
         for step in path:
@@ -227,10 +227,10 @@ class ObjectNames(ByteReader):
     @cython.ccall
     @cython.exceptval(-2)
     @cython.boundscheck(False)  # the range is checked
-    def instant(self, place: cython.int) -> cython.Py_ssize_t:
+    def instant(self, index: cython.int) -> cython.Py_ssize_t:
         """Microseconds since 1970 of the last object's RFC 3339 text; -1 for another value."""
-        start: cython.longlong = self.starts[place]
-        size: cython.longlong = self.ends[place] - start
+        start: cython.longlong = self.starts[index]
+        size: cython.longlong = self.ends[index] - start
         if start < 0 or start + size > len(self.data) or (size != 27 and size != 34):
             return -1
         marks: cython.p_const_uchar = _INSTANT
@@ -262,21 +262,21 @@ class ObjectNames(ByteReader):
     def _number(self, at: cython.longlong, count: cython.int) -> cython.Py_ssize_t:
         """The number that some digits are."""
         number: cython.longlong = 0
-        place: cython.longlong
-        for place in range(at, at + count):
-            number = number * 10 + (self.data[place] - 48)
+        position: cython.longlong
+        for position in range(at, at + count):
+            number = number * 10 + (self.data[position] - 48)
         return number
 
     @cython.ccall
-    def value(self, place: cython.int) -> Any:
+    def value(self, index: cython.int) -> Any:
         """Value of a name, by its index in `names`; None if the last object does not have it."""
-        if not self.has(place):
+        if not self.has(index):
             return None
-        start: cython.longlong = self.starts[place]
-        end: cython.longlong = self.ends[place]
+        start: cython.longlong = self.starts[index]
+        end: cython.longlong = self.ends[index]
         if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
-        if self.is_plain(place):
+        if self.is_plain(index):
             return self.bytes_at(start + 1, end - start - 2).decode()
         return self._value_of(self.bytes_at(start, end - start))
 
@@ -295,7 +295,7 @@ class ObjectNames(ByteReader):
         return value if end == len(text) else None
 
     @cython.ccall
-    def along(self, place: cython.int, within: cython.int, path: tuple[Any, ...]) -> Any:
+    def along(self, index: cython.int, within: cython.int, path: tuple[Any, ...]) -> Any:
         """Value at the end of a path inside the value of a name; None if the path leads nowhere. A
         text in the middle of the path is read as JSON.
 
@@ -304,23 +304,23 @@ class ObjectNames(ByteReader):
             within: Index of the path's first step in the names of `inside`; -1: it is an index.
             path: The other steps, names (bytes) and indexes of lists.
         """
-        if not self.has(place):
+        if not self.has(index):
             return None
         if within < 0:
-            return self._along(self.starts[place], self.ends[place], path)
-        inner: ObjectNames = self.enter(place)
+            return self._along(self.starts[index], self.ends[index], path)
+        inner: ObjectNames = self.enter(index)
         if not path or not inner.has(within):
             return inner.value(within)
         return inner._along(inner.starts[within], inner.ends[within], path)
 
     @cython.cfunc
-    def enter(self, place: cython.int) -> ObjectNames:
+    def enter(self, index: cython.int) -> ObjectNames:
         """The names inside the value that the last object has of a name; see `along`."""
-        inner: ObjectNames = self.inside[place]
+        inner: ObjectNames = self.inside[index]
         if inner.outer_round != self.round:
             inner.outer_round = self.round
-            start: cython.longlong = self.starts[place]
-            end: cython.longlong = self.ends[place]
+            start: cython.longlong = self.starts[index]
+            end: cython.longlong = self.ends[index]
             if self.data[start] == _QUOTE:
                 start, end = 0, inner._open(self, start, end)
                 inner.read(inner.octets.octets, start, end)
@@ -357,8 +357,8 @@ class ObjectNames(ByteReader):
         while at < end:
             count = self._escape(at, end) - at
             if cython.compiled:
-                here = cython.address(self.data[at])
-                memcpy(cython.address(out.octets[size]), here, cython.cast(cython.size_t, count))
+                source = cython.address(self.data[at])
+                memcpy(cython.address(out.octets[size]), source, cython.cast(cython.size_t, count))
             else:
                 out.storage[size : size + count] = self.data[at : at + count]
             size += count
@@ -403,14 +403,14 @@ class ObjectNames(ByteReader):
 
     @cython.exceptval(-2)
     def _step(self, at: cython.longlong, end: cython.longlong, step: Any) -> cython.Py_ssize_t:
-        """Position of a step's member or item in the value at `at`; negative for none."""
+        """Position of a step's member or item in the value at `at`; negative without it."""
         if isinstance(step, bytes):
             return self._member(at, end, step)
         return self._item(at, end, step)
 
     @cython.exceptval(-2)
     def _member(self, at: cython.longlong, end: cython.longlong, name: bytes) -> cython.Py_ssize_t:
-        """The place of the value that the object at `at` has of a name; negative for none."""
+        """Position of the value of a name in the object at `at`; negative without it."""
         if at >= end or self.data[at] != 123:
             return -1
         at = self._blank(at + 1, end)
@@ -419,12 +419,12 @@ class ObjectNames(ByteReader):
             at = self._text_end(at, end)
             if at < 0:
                 return -1
-            found = at - start - 2 == len(name) and self.bytes_at(start + 1, len(name)) == name
+            is_found = at - start - 2 == len(name) and self.bytes_at(start + 1, len(name)) == name
             at = self._blank(at, end)
             if at >= end or self.data[at] != 58:
                 return -1
             at = self._blank(at + 1, end)
-            if found:
+            if is_found:
                 return at
             at = self._next(at, end)
             if at < 0:
@@ -435,7 +435,7 @@ class ObjectNames(ByteReader):
     def _item(
         self, at: cython.longlong, end: cython.longlong, index: cython.longlong
     ) -> cython.Py_ssize_t:
-        """The place of an item of the list at `at`; negative for none."""
+        """Position of an item of the list at `at`; negative without it."""
         if at >= end or self.data[at] != 91:
             return -1
         first: cython.longlong = self._blank(at + 1, end)
@@ -463,11 +463,11 @@ class ObjectNames(ByteReader):
 
     @cython.exceptval(-2)
     @cython.boundscheck(False)  # `read` checked the range
-    def _place(self, at: cython.longlong, end: cython.longlong) -> cython.int:
-        """Index in `names` of the name at `at`..`end`; -1 for one that is not among them."""
+    def _index_of(self, at: cython.longlong, end: cython.longlong) -> cython.int:
+        """Index in `names` of the name at `at`..`end`; -1 if it is not among them."""
         size: cython.longlong = end - at
-        known: cython.ulonglong = self.sizes[self.data[at]] >> min(size, _MAX_SIZE)
-        if not known & 1 and (size == 0 or self._escape(at, end) == end):
+        has_size: cython.ulonglong = self.sizes[self.data[at]] >> min(size, _MAX_SIZE)
+        if not has_size & 1 and (size == 0 or self._escape(at, end) == end):
             return -1
         digest: cython.ulonglong = _OFFSET
         octet: cython.uchar
@@ -480,11 +480,11 @@ class ObjectNames(ByteReader):
             at += 1
         mask: cython.longlong = len(self.slots) - 1
         slot: cython.longlong = cython.cast(cython.longlong, digest & _MASK64) & mask
-        place: cython.int = self.slots[slot]
-        while place >= 0 and self.hashes[place] != digest:
+        index: cython.int = self.slots[slot]
+        while index >= 0 and self.hashes[index] != digest:
             slot = (slot + 1) & mask
-            place = self.slots[slot]
-        return place
+            index = self.slots[slot]
+        return index
 
     @cython.ccall
     @cython.exceptval(-1)
@@ -493,12 +493,12 @@ class ObjectNames(ByteReader):
         data: cython.const[cython.uchar][::1],
         at: cython.longlong,
         end: cython.longlong,
-        wanted: bytes | None = None,
+        requested: bytes | None = None,
     ) -> cython.int:
         """Go through the object at `at`; without an object no name is found. The data must not
         change while values are read.
 
-        `wanted` has a 1 for each requested name: the pass ends once all of them were found. None
+        `requested` has a 1 for each requested name: the pass ends once all of them were found. None
         requests all names.
         """
         self.forget()
@@ -507,7 +507,7 @@ class ObjectNames(ByteReader):
             raise IndexError("an object outside the data")
         size: cython.longlong = end - at
         if size < 2 or size > _MAX_LAYOUT:
-            self._read(at, end, wanted, None)
+            self._read(at, end, requested, None)
             return 0
         slot: cython.longlong = size & (len(self.layouts) - 1)
         layout: Layout = self.layouts[slot]
@@ -516,63 +516,65 @@ class ObjectNames(ByteReader):
         if (
             layout.octets is not None
             and layout.size == size
-            and layout.wanted is wanted
+            and layout.requested is requested
             and self._is_like(layout, at)
         ):
             if layout.luck < _PATIENCE:
                 layout.luck += 1
             return self._recall(layout, at)
-        if not layout.is_to_learn(size, wanted):
-            self._read(at, end, wanted, None)
+        if not layout.is_to_learn(size, requested):
+            self._read(at, end, requested, None)
             return 0
         marks = bytearray([_SAME]) * size
-        stop: cython.longlong = self._read(at, end, wanted, marks)
+        stop: cython.longlong = self._read(at, end, requested, marks)
         return self._learn(layout, at, min(stop + 1, end), bytes(marks))
 
     @cython.boundscheck(False)  # `read` checked the range: a layout is not longer than its size
     def _is_like(self, layout: Layout, at: cython.longlong) -> cython.bint:
         """True if the text at `at` differs from that of a layout only where it may."""
-        known: cython.p_const_uchar = layout.octets
+        expected: cython.p_const_uchar = layout.octets
         marks: cython.p_const_uchar = layout.marks
         odd: cython.uchar = 0
         octet: cython.uchar
-        place: cython.longlong
-        for place in range(len(layout.octets)):  # one wide loop instead of tests
-            octet = self.data[at + place]
+        position: cython.longlong
+        for position in range(len(layout.octets)):  # one wide loop instead of tests
+            octet = self.data[at + position]
             ends: cython.uchar = (octet == 34) | (octet == 92)
-            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) & -ends)
+            odd |= ((octet ^ expected[position]) & marks[position]) | (
+                (marks[position] ^ 255) & -ends
+            )
         return odd == 0
 
     @cython.boundscheck(False)  # places are those of `_learn`
     def _recall(self, layout: Layout, at: cython.longlong) -> cython.int:
         """Take the positions of a text that fits a layout."""
         self.shape = layout.shape
-        place: cython.longlong
-        one: cython.longlong
-        for one in range(len(layout.places)):
-            place = layout.places[one]
-            self.rounds[place] = self.round
-            self.starts[place] = at + layout.starts[one]
-            self.ends[place] = at + layout.ends[one]
+        index: cython.longlong
+        i: cython.longlong
+        for i in range(len(layout.indices)):
+            index = layout.indices[i]
+            self.rounds[index] = self.round
+            self.starts[index] = at + layout.starts[i]
+            self.ends[index] = at + layout.ends[i]
         return 0
 
     def _learn(
         self, layout: Layout, at: cython.longlong, end: cython.longlong, marks: bytes
     ) -> cython.int:
         """Keep the positions found in `at`..`end` of a text as a layout."""
-        places = [one for one in range(len(self.names)) if self.rounds[one] == self.round]
+        indices = [index for index in range(len(self.names)) if self.rounds[index] == self.round]
         layout.octets, layout.marks = self.bytes_at(at, end - at), marks
         layout.shape = self.shape
-        layout.places = array("q", places)
-        layout.starts = array("q", [self.starts[one] - at for one in places])
-        layout.ends = array("q", [self.ends[one] - at for one in places])
+        layout.indices = array("q", indices)
+        layout.starts = array("q", [self.starts[index] - at for index in indices])
+        layout.ends = array("q", [self.ends[index] - at for index in indices])
         return 0
 
     @cython.boundscheck(False)  # `read` checked the range, `marks` is as long
     def _loosen(
         self, marks: bytearray, base: cython.longlong, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Mark what may differ in the value at `at`; `base` is where the marks begin."""
+        """Mark the bits that may differ in the value at `at`; `base`: where the marks begin."""
         octet: cython.uchar = self.data[at]
         texts: cython.bint = octet == _QUOTE or octet == 123 or octet == 91
         inside: cython.bint = False
@@ -594,26 +596,26 @@ class ObjectNames(ByteReader):
         self,
         at: cython.longlong,
         end: cython.longlong,
-        wanted: bytes | None,
+        requested: bytes | None,
         marks: bytearray | None,
     ) -> cython.Py_ssize_t:
-        """Go through an object; the place where that ended. `marks` are for a layout, or None."""
+        """Read an object; returns the position of its end. `marks` are for a layout, or None."""
         data = self.data
         base: cython.longlong = at
-        left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
+        remaining: cython.Py_ssize_t = 0 if requested is None else requested.count(1)
         at = self._blank(at, end)
         if at >= end or data[at] != 123:
             return at
         at = self._blank(at + 1, end)
         start: cython.longlong
         name: cython.longlong
-        place: cython.int
+        index: cython.int
         while at < end and data[at] == _QUOTE:
             name = at + 1
             at = self._text_end(at, end)
             if at < 0:
                 return end
-            place = self._place(name, at - 1)
+            index = self._index_of(name, at - 1)
             at = self._blank(at, end)
             if at >= end or data[at] != 58:
                 return end
@@ -623,15 +625,15 @@ class ObjectNames(ByteReader):
                 return end
             if marks is not None:
                 self._loosen(marks, base, start, at)
-            if place >= 0:
-                if self.rounds[place] != self.round:
-                    if wanted is not None and wanted[place]:
-                        left -= 1
-                    self.shape = (self.shape + self.hashes[place] * _PRIME) & _MASK64
-                self.rounds[place] = self.round
-                self.starts[place] = start
-                self.ends[place] = at
-                if wanted is not None and left == 0:
+            if index >= 0:
+                if self.rounds[index] != self.round:
+                    if requested is not None and requested[index]:
+                        remaining -= 1
+                    self.shape = (self.shape + self.hashes[index] * _PRIME) & _MASK64
+                self.rounds[index] = self.round
+                self.starts[index] = start
+                self.ends[index] = at
+                if requested is not None and remaining == 0:
                     return at
             at = self._blank(at, end)
             if at >= end or data[at] != 44:
@@ -693,11 +695,11 @@ class ObjectNames(ByteReader):
             first: cython.longlong = at
             back: cython.longlong
             while at < end:
-                here = cython.cast(cython.p_char, cython.address(self.data[at]))
-                quote = cython.cast(cython.p_char, memchr(here, _QUOTE, end - at))
+                source = cython.cast(cython.p_char, cython.address(self.data[at]))
+                quote = cython.cast(cython.p_char, memchr(source, _QUOTE, end - at))
                 if quote == cython.NULL:
                     return -1
-                back = at + (quote - here) - 1
+                back = at + (quote - source) - 1
                 at = back + 2
                 while back >= first and self.data[back] == _BACKSLASH:
                     back -= 1
@@ -715,9 +717,9 @@ class ObjectNames(ByteReader):
     def _escape(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The place of the next backslash of a text that is not empty, or its end."""
         if cython.compiled:
-            here = cython.cast(cython.p_char, cython.address(self.data[at]))
-            there = cython.cast(cython.p_char, memchr(here, _BACKSLASH, end - at))
-            return end if there == cython.NULL else at + (there - here)
+            first = cython.cast(cython.p_char, cython.address(self.data[at]))
+            backslash = cython.cast(cython.p_char, memchr(first, _BACKSLASH, end - at))
+            return end if backslash == cython.NULL else at + (backslash - first)
         while at < end and self.data[at] != _BACKSLASH:
             at += 1
         return at
@@ -729,8 +731,8 @@ class ObjectNames(ByteReader):
             return False
         odd: cython.uchar = 0
         octet: cython.uchar
-        place: cython.longlong
-        for place in range(at + 1, end - 1):  # one wide loop instead of tests
-            octet = self.data[place]
+        position: cython.longlong
+        for position in range(at + 1, end - 1):  # one wide loop instead of tests
+            octet = self.data[position]
             odd |= (octet < 32) | (octet > 126) | (octet == 92)
         return odd == 0

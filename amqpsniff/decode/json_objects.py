@@ -34,16 +34,16 @@ def read_object(octets: bytes | str | None) -> dict[str, Any]:
         return {}
     try:
         text = octets.decode() if isinstance(octets, bytes) else octets
-        found, end = read_json(text)
+        parsed, end = read_json(text)
     except ValueError:
         return {}
-    if not isinstance(found, dict) or end != len(text):
+    if not isinstance(parsed, dict) or end != len(text):
         return {}
     if '{"base64":' not in text:
-        return found
+        return parsed
     return {
         name: _of_table(value) if name in _TABLES and isinstance(value, dict) else _plain(value)
-        for name, value in found.items()
+        for name, value in parsed.items()
     }
 
 
@@ -66,7 +66,7 @@ def _of_table(table: dict[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A value with texts in place of bytes; the decoder bounds how deep it is."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == _KEYS and isinstance(value["base64"], str):

@@ -23,7 +23,7 @@ from amqpsniff.spec.amqp010 import SEGMENTS, UNITS
 from amqpsniff.spec.amqp10 import PERFORMATIVES
 
 DIALECT_CODES: dict[str | None, int] = {None: 0} | {d: i + 1 for i, d in enumerate(DIALECTS)}
-"""0 stands for a dialect that is not known (yet)."""
+"""0 stands for an unknown dialect."""
 
 HEADER_DIALECTS: dict[bytes, int] = {
     row.octets: DIALECT_CODES[row.protocol]
@@ -33,7 +33,7 @@ HEADER_DIALECTS: dict[bytes, int] = {
 """The dialect that a protocol header opens, by the four bytes after `AMQP`; others open none."""
 
 FIRST_PERFORMATIVE = len(METHODS)
-"""Places in `NAMES` from here on are of performatives of AMQP 1.0, and of its two directions."""
+"""Codes in `NAMES` from here on are of performatives of AMQP 1.0, and of its two directions."""
 
 NAMES = [
     *(_method.name for _method in METHODS),
@@ -42,14 +42,14 @@ NAMES = [
     "receive",
     *(f"0-10:{name}" for name in UNITS.values()),
 ]
-"""Names of methods in rows of frames and messages, by code. Those of AMQP 0-10 say so, since many
-of 0-9-1 are called the same and mean something else."""
+"""Names of methods in rows of frames and messages, by code. Those of AMQP 0-10 are marked, since
+many of 0-9-1 have the same name and another meaning."""
 
 WAYS = bytes(0 if name in PUBLISHES else 1 if name in DELIVERIES else 2 for name in NAMES)
 """Which way a message goes by the method of its row: published, delivered, or returned."""
 
 FIRST_UNIT = len(NAMES) - len(UNITS)
-"""Places from here on are of controls and commands of AMQP 0-10."""
+"""Codes from here on are of controls and commands of AMQP 0-10."""
 
 SEND, RECEIVE = FIRST_UNIT - 2, FIRST_UNIT - 1
 """A delivery of AMQP 1.0 from the client, and one from the server."""
@@ -100,7 +100,7 @@ _FREQUENT = frozenset(("basic.ack", "basic.nack", "basic.reject", "basic.get", "
 # One entry a method, in the order of METHODS.
 first_argument = array("i", [0])
 content = bytearray()
-known = bytearray()
+arguments_known = bytearray()
 senders = bytearray()
 frequent = bytearray()  # comes with every message: a content, an acknowledgement, a get
 dialects = bytearray()  # bit n: DIALECTS[n]; those of all rows that read and mean the same
@@ -138,12 +138,12 @@ def _meaning(method: Method) -> tuple[object, ...]:
 _masks: dict[tuple[object, ...], int] = {}
 _meanings = [_meaning(_method) for _method in METHODS]
 for _method, _one in zip(METHODS, _meanings, strict=True):
-    _bits = sum(1 << DIALECTS.index(each) for each in _method.dialects)
+    _bits = sum(1 << DIALECTS.index(dialect) for dialect in _method.dialects)
     _masks[_one] = _masks.get(_one, 0) | _bits
 
 for _method, _one in zip(METHODS, _meanings, strict=True):
     content.append(_method.content)
-    known.append(_method.arguments_known)
+    arguments_known.append(_method.arguments_known)
     frequent.append(_method.content or _method.name in _FREQUENT)
     tag_places.append(_tag_place(_method) if _method.arguments_known else 0)
     returns.append(_method.name.endswith(".return"))
@@ -168,7 +168,7 @@ secret_classes = frozenset(class_id for class_id, _ in secret_methods)
 """Classes with such methods: of these a dialect may lack one that is sent all the same."""
 
 harmless_methods = frozenset((m.class_id, m.method_id) for m in METHODS) - set(secret_methods)
-"""(class, method) of those that carry none."""
+"""(class, method) of the methods that carry no secret."""
 
 CLASS_LIMIT, METHOD_LIMIT = 128, 256
 """Ids below these are found in `lookup`, the few beyond in `far`."""

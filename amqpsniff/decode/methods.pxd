@@ -3,7 +3,7 @@ from amqpsniff.columns cimport Octets
 from amqpsniff.decode.values cimport TableCache, ValueReader
 
 cdef class DecodedMethod:
-    cdef public bint written
+    cdef public bint has_json
     cdef public long long starts[6]
     cdef public long long lengths[6]
     cdef public int method
@@ -37,7 +37,7 @@ cdef class MethodDecoder(DecodedMethod):
     cdef public int[::1] key_lengths
     cdef public int[::1] lookup
     cdef public int[::1] choices
-    cdef public const unsigned char[::1] known
+    cdef public const unsigned char[::1] arguments_known
     cdef public const unsigned char[::1] secrets
     cdef public const unsigned char[::1] senders
     cdef public const unsigned char[::1] types
@@ -61,7 +61,7 @@ cdef class MethodDecoder(DecodedMethod):
     cdef long long _inline_content(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _reply_text(self, ValueReader reader, int i, long long at, long long end) except? -1
     cdef int _redact(self, ValueReader reader, int i, long long at, long long end) except? -1
-    cdef object _told(self, ValueReader reader, long long start, long long stop)
-    cdef int _put_told(self, ValueReader reader, long long start, long long stop) except? -1
+    cdef object _without_secrets(self, ValueReader reader, long long start, long long stop)
+    cdef int _put_redacted(self, ValueReader reader, long long start, long long stop) except? -1
     cdef int _tag(self, ValueReader reader, int role, long long value) except? -1
     cdef int _number(self, int role, long long value) except? -1

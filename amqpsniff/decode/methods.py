@@ -62,11 +62,11 @@ class DecodedMethod:
 
     `starts` and `lengths` are the positions of its texts by role (`method_layout.roles`), from the
     first byte of its payload, -1 for none. Texts are not copied, so that they need no objects.
-    `safe_text`: a reply text without its secrets, None if the text has none. `written`: the JSON
+    `safe_text`: a reply text without its secrets, None if the text has none. `has_json`: the JSON
     was written. Absent values are -1, `NULL` or 0.
     """
 
-    written: cython.bint
+    has_json: cython.bint
 
     starts: cython.longlong[6]
     lengths: cython.longlong[6]
@@ -87,7 +87,7 @@ class DecodedMethod:
         if not cython.compiled:
             self.starts = [-1] * 6
             self.lengths = [0] * 6
-        self.written = False
+        self.has_json = False
         self.clear()
 
     def clear(self) -> cython.int:
@@ -126,7 +126,7 @@ class DecodedMethod:
         self.version_major = facts.version_major
         self.version_minor = facts.version_minor
         self.safe_text = facts.safe_text
-        self.written = facts.written
+        self.has_json = facts.has_json
         return 0
 
 
@@ -165,7 +165,7 @@ class MethodDecoder(DecodedMethod):
     key_lengths: cython.int[::1]
     lookup: cython.int[::1]
     choices: cython.int[::1]
-    known: cython.const[cython.uchar][::1]
+    arguments_known: cython.const[cython.uchar][::1]
     secrets: cython.const[cython.uchar][::1]
     senders: cython.const[cython.uchar][::1]
     types: cython.const[cython.uchar][::1]
@@ -186,7 +186,7 @@ class MethodDecoder(DecodedMethod):
         self.sent_secrets = None
         self.senders = bytes(method_layout.senders)
         self.first_argument = method_layout.first_argument
-        self.known = bytes(method_layout.known)
+        self.arguments_known = bytes(method_layout.arguments_known)
         self.frequent = bytes(method_layout.frequent)
         self.secrets = bytes(method_layout.secrets)
         self.types = bytes(method_layout.types)
@@ -224,9 +224,9 @@ class MethodDecoder(DecodedMethod):
         `EXACT`, `UNKNOWN`, `TOO_SHORT` or `TRAILING`.
         """
         out: Texts = reader.out
-        whole: cython.bint = end - at >= size
+        is_whole: cython.bint = end - at >= size
         self.base = at
-        self.written = True
+        self.has_json = True
         self.secret_anywhere = self.tells_secret = False
         if end - at < 4:
             self._forget()
@@ -245,22 +245,24 @@ class MethodDecoder(DecodedMethod):
                 reader._bytes(at + 4, end - at - 4)
             return UNKNOWN
         if self.channel_zero and self.sent_secrets is not None and self.sender != SENDER_CLIENT:
-            self.tells_secret = not self.show_secrets and self._told(reader, at, end) is not None
+            self.tells_secret = (
+                not self.show_secrets and self._without_secrets(reader, at, end) is not None
+            )
         mark: cython.longlong = out.used
         first: cython.int = choice
         answer: cython.int = self._arguments(reader, self.choices[choice], at + 4, end)
-        while answer != EXACT and whole and self.choices[choice + 1] >= 0:
+        while answer != EXACT and is_whole and self.choices[choice + 1] >= 0:
             choice += 1
             out.used = mark
             answer = self._arguments(reader, self.choices[choice], at + 4, end)
         if answer != EXACT and choice != first:
             out.used = mark
             answer = self._arguments(reader, self.choices[first], at + 4, end)
-        if answer == TOO_SHORT and not whole:
+        if answer == TOO_SHORT and not is_whole:
             self.flags |= method_layout.CUT
         if answer != EXACT and self.secrets[self.method]:
             octets: bytes = reader.bytes_at(at, end - at)
-            odd: cython.bint = whole or reader.oddities != 0
+            odd: cython.bint = is_whole or reader.oddities != 0
             self.secret_anywhere = odd or not is_in_place(self.method, octets, size)
         elif self.channel_zero:
             self.secret_anywhere = self._is_doubtful()
@@ -270,7 +272,7 @@ class MethodDecoder(DecodedMethod):
                 and self.senders[self.method] & SENDER_CLIENT
             ):
                 octets = reader.bytes_at(at, end - at)
-                self.secret_anywhere |= whole or not adds_up(self.method, octets, size)
+                self.secret_anywhere |= is_whole or not adds_up(self.method, octets, size)
         if self.secret_anywhere and not self.show_secrets:
             out.used = mark
             out.put_bytes(b"{}")
@@ -280,7 +282,7 @@ class MethodDecoder(DecodedMethod):
 
     def _is_doubtful(self) -> cython.bint:
         """True if a method on channel 0 may be another that was damaged; see `redaction`."""
-        if not self.known[self.method]:
+        if not self.arguments_known[self.method]:
             return True
         return self.sender != 0 and self.senders[self.method] & self.sender == 0
 
@@ -295,13 +297,13 @@ class MethodDecoder(DecodedMethod):
         out: Texts = reader.out
         self._forget()
         self.method = method
-        self.written = True
+        self.has_json = True
         reader.oddities = 0
-        if not self.known[method]:
+        if not self.arguments_known[method]:
             reader._bytes(at, end - at)
             return EXACT
         if self.quiet and self.frequent[method]:
-            self.written = False
+            self.has_json = False
             return self._skim(reader, at, end)
         out.put_byte(123)
         answer: cython.int = EXACT
@@ -385,7 +387,7 @@ class MethodDecoder(DecodedMethod):
         self, reader: ValueReader, method: cython.int, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """True if the bytes `at`..`end` can be the arguments of a row, to the last one."""
-        if not self.known[method]:
+        if not self.arguments_known[method]:
             return True
         bits: cython.int = 0
         width: cython.longlong
@@ -405,7 +407,7 @@ class MethodDecoder(DecodedMethod):
     def _width(
         self, reader: ValueReader, kind: cython.int, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
-        """Bytes of the value at `at`; -2 when not even its length is there."""
+        """Bytes of the value at `at`; -2 if not even its length is complete."""
         if kind == SHORTSTR:
             return -2 if at + 1 > end else 1 + reader.data[at]
         if kind == TABLE or kind == LONGSTR:
@@ -437,8 +439,10 @@ class MethodDecoder(DecodedMethod):
                 reader.out.put_bytes(REDACTED)
             elif role == REPLY_TEXT:
                 self._reply_text(reader, i, at, end)
-            elif self.tells_secret and self._told(reader, at + 1, at + 1 + reader.data[at]):
-                self._put_told(reader, at + 1, at + 1 + reader.data[at])
+            elif self.tells_secret and self._without_secrets(
+                reader, at + 1, at + 1 + reader.data[at]
+            ):
+                self._put_redacted(reader, at + 1, at + 1 + reader.data[at])
             else:
                 reader.put_shortstr(at, end)
             if 0 < role <= REPLY_TEXT:
@@ -484,11 +488,11 @@ class MethodDecoder(DecodedMethod):
         if at + 4 > end:
             return -2
         after: cython.longlong = at + 4 + reader.u32(at)
-        if self.tells_secret and self._told(reader, at + 4, min(after, end)) is not None:
+        if self.tells_secret and self._without_secrets(reader, at + 4, min(after, end)) is not None:
             if kind == TABLE:
                 reader.out.put_bytes(b"{}")
             else:
-                self._put_told(reader, at + 4, min(after, end))
+                self._put_redacted(reader, at + 4, min(after, end))
             if after > end:
                 return -3
         elif kind == TABLE:
@@ -535,7 +539,7 @@ class MethodDecoder(DecodedMethod):
         if self.show_secrets:
             return 0
         if self.sent_secrets is not None:
-            self.safe_text = self._told(reader, at + 1, after)
+            self.safe_text = self._without_secrets(reader, at + 1, after)
             self.quoted = self.safe_text is not None
         if not reader.has_twice(_LESS_THAN, at + 1, after):
             return 0
@@ -552,15 +556,17 @@ class MethodDecoder(DecodedMethod):
         return 0
 
     @cython.cfunc
-    def _told(self, reader: ValueReader, start: cython.longlong, stop: cython.longlong) -> Any:
+    def _without_secrets(
+        self, reader: ValueReader, start: cython.longlong, stop: cython.longlong
+    ) -> Any:
         """These bytes without the secrets that were sent before; None if they contain none."""
         return without_secrets(reader.bytes_at(start, stop - start), self.sent_secrets)
 
-    def _put_told(
+    def _put_redacted(
         self, reader: ValueReader, start: cython.longlong, stop: cython.longlong
     ) -> cython.int:
         """Write a text that has a secret in it, without that."""
-        text: str = self._told(reader, start, stop).decode(errors="replace")
+        text: str = self._without_secrets(reader, start, stop).decode(errors="replace")
         return reader.out.put_bytes(json.dumps(text, ensure_ascii=False).encode())
 
     def _tag(self, reader: ValueReader, role: cython.int, value: cython.longlong) -> cython.int:

@@ -4,7 +4,7 @@ from amqpsniff.columns cimport Integers
 cdef class Moments:
     cdef public long long number
     cdef public long long ts_ns
-    cdef public long long made
+    cdef public long long count
     cdef public long long next
     cdef public long long next_loss
     cdef public long long frame_rows

@@ -24,7 +24,7 @@ _FIRST = cython.declare(cython.longlong, 1024)
 
 @cython.cclass
 class Moments:
-    """The packet or deadline that made each message's row and each loss known; for rows of frames
+    """The packet or deadline that completed each message's row and each loss; for rows of frames
     only where they were held back.
 
     `sources` are the captures by their place in packet numbers. A moment is (capture, number,
@@ -34,7 +34,7 @@ class Moments:
 
     number: cython.longlong
     ts_ns: cython.longlong
-    made: cython.longlong
+    count: cython.longlong
     next: cython.longlong
     next_loss: cython.longlong
     frame_rows: cython.longlong
@@ -55,13 +55,13 @@ class Moments:
         self.late_rows = []
         self.late = {}
         self.frame_rows = self.message_rows = 0
-        self.made = self.next = self.next_loss = 0
+        self.count = self.next = self.next_loss = 0
         self.capture = None
         self.number = self.ts_ns = 0
 
     def begin(self, batch: Any, frames: cython.longlong, messages: cython.longlong) -> cython.int:
         """A `StreamBatch` is about to be decoded; rows of frames and messages so far."""
-        self.late = {one[0]: one[1:] for one in batch.late}
+        self.late = {moment[0]: moment[1:] for moment in batch.late}
         self.frame_rows, self.message_rows = frames, messages
         return 0
 
@@ -81,12 +81,12 @@ class Moments:
             if frames > self.frame_rows:
                 self.late_rows.append((self.frame_rows, frames, number, ts_ns))
         while self.message_rows < messages:
-            if self.made >= self.numbers.capacity:
-                self.numbers.reserve(max(_FIRST, 2 * self.made))
-                self.times.reserve(max(_FIRST, 2 * self.made))
-            self.numbers.values[self.made] = number
-            self.times.values[self.made] = ts_ns
-            self.made += 1
+            if self.count >= self.numbers.capacity:
+                self.numbers.reserve(max(_FIRST, 2 * self.count))
+                self.times.reserve(max(_FIRST, 2 * self.count))
+            self.numbers.values[self.count] = number
+            self.times.values[self.count] = ts_ns
+            self.count += 1
             self.message_rows += 1
         while len(self.losses) < losses:
             self.losses.append((number, ts_ns))
@@ -98,15 +98,15 @@ class Moments:
         """The rows so far are not needed any longer."""
         self.losses.clear()
         self.late_rows.clear()
-        self.made = self.next = self.next_loss = 0
+        self.count = self.next = self.next_loss = 0
 
     def meet(self) -> cython.bint:
         """Advance to the next message; True if it has a moment."""
-        place: cython.longlong = self.next
+        row: cython.longlong = self.next
         self.next += 1
-        if place >= self.made:
+        if row >= self.count:
             return False
-        self.number, self.ts_ns = self.numbers.values[place], self.times.values[place]
+        self.number, self.ts_ns = self.numbers.values[row], self.times.values[row]
         self.capture = None
         if self.number < 0:
             self.number = -1

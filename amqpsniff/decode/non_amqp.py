@@ -48,7 +48,7 @@ class NonAmqpReporter:
             self.failed += 1
             key = attempts.failed(conversation, connection.capture)
             if key is not None and self._log.watched:
-                self._foresee(attempts.known(key), conversation)
+                self._count_further(attempts.known(key), conversation)
         elif conversation.syn_seen:
             attempts.served = attempts.served or port in self._ports
             attempts.established(conversation.b, conversation.start_ns)
@@ -63,7 +63,7 @@ class NonAmqpReporter:
             for finding in self._attempts.report():
                 self._log.add(finding)
 
-    def _foresee(self, finding: Finding, conversation: Any) -> None:
+    def _count_further(self, finding: Finding, conversation: Any) -> None:
         """Report failing attempts provisionally; `finish` replaces these findings."""
         if self._log.foresee(finding):
             self._foreseen.add(finding.key)
@@ -74,51 +74,51 @@ class NonAmqpReporter:
     def _silent(self, conversation: Any, capture: str | None) -> None:
         if _is_silent(conversation):
             octets = conversation.octets[0]
-            said = f"after {octets} bytes" if octets else "without a word"
-            detail = f"the client connected and left {said}"
+            behavior = f"after {octets} bytes" if octets else "without a word"
+            detail = f"the client connected and left {behavior}"
             if conversation.ended_by == 1:
-                said = f"sent {octets} bytes" if octets else "said nothing"
+                behavior = f"sent {octets} bytes" if octets else "said nothing"
                 lasted = duration(max(0, conversation.ended_ns - conversation.start_ns))
-                detail = f"the client connected and {said}; the server ended TCP after {lasted}"
+                detail = f"the client connected and {behavior}; the server ended TCP after {lasted}"
             self._say("connection-silent", detail, conversation, capture)
 
-    def encrypted(self, connection: Any, ports: frozenset[int], places: list[str]) -> None:
+    def encrypted(self, connection: Any, ports: frozenset[int], captures: list[str]) -> None:
         """A TLS conversation is over, whether it could be read or not.
 
-        `ports` are those of brokers, `places` the captures that numbers of packets speak of.
+        `ports` are those of brokers, `captures` the captures by their index in packet numbers.
         """
         conversation = connection.conversation
         tls = conversation.tls
         client = tls.client_of(conversation)
         if connection.asked is not None and not tls.opened and tls.handshake.client is None:
-            self._plain(connection, places)
+            self._plain(connection, captures)
             return
         for code, detail, at, ts_ns in tls.troubles(conversation, ports, connection.is_amqp):
-            self._say_at(code, detail, connection, places, client, at, ts_ns)
+            self._report_at(code, detail, connection, captures, client, at, ts_ns)
 
-    def _plain(self, connection: Any, places: list[str]) -> None:
+    def _plain(self, connection: Any, captures: list[str]) -> None:
         """A client sent a protocol header in clear, and the server answered with TLS."""
         conversation = connection.conversation
-        said, at, ts_ns = "TLS", None, None
+        answer, at, ts_ns = "TLS", None, None
         for alert in conversation.tls.alerts[:1]:
-            said, at, ts_ns = f"a TLS alert, {alert.description}", alert.number, alert.ts_ns
-        detail = f"plain AMQP to a TLS port: the server answered with {said}"
-        self._say_at("server-not-amqp", detail, connection, places, 0, at, ts_ns)
+            answer, at, ts_ns = f"a TLS alert, {alert.description}", alert.number, alert.ts_ns
+        detail = f"plain AMQP to a TLS port: the server answered with {answer}"
+        self._report_at("server-not-amqp", detail, connection, captures, 0, at, ts_ns)
 
-    def _say_at(
+    def _report_at(
         self,
         code: str,
         detail: str,
         connection: Any,
-        places: list[str],
+        captures: list[str],
         side: int,
         at: int | None,
         ts_ns: int | None,
     ) -> None:
         """Report a finding at a packet number that includes the index of its capture."""
         number, capture = at, connection.capture
-        if at is not None and at >> NUMBER_BITS < len(places):
-            number, capture = at & NUMBER_MASK, places[at >> NUMBER_BITS]
+        if at is not None and at >> NUMBER_BITS < len(captures):
+            number, capture = at & NUMBER_MASK, captures[at >> NUMBER_BITS]
         self._say(code, detail, connection.conversation, capture, side, number, ts_ns)
 
     def _say(
@@ -149,8 +149,8 @@ class NonAmqpReporter:
             server=server,
         )
         if records is not None:
-            place = (capture, number, finding.ts_ns, finding.connection_id, client, server)
-            records.seen(order_of_end(conversation, capture), key, lambda: detail, place)
+            location = (capture, number, finding.ts_ns, finding.connection_id, client, server)
+            records.seen(order_of_end(conversation, capture), key, lambda: detail, location)
             return
         first = self._first.get(key)
         if first is not None:
@@ -199,7 +199,7 @@ def _no_answer(conversation: Any) -> bool:
 
 def left_text(conversation: Any) -> str:
     """The side that ended a conversation without an answer, and the time until then, as text."""
-    who = ("the client", "the server")[conversation.ended_by or 0]
+    side = ("the client", "the server")[conversation.ended_by or 0]
     lasted = conversation.ended_ns - conversation.start_ns
     after = f" after {duration(lasted)}" if conversation.start_ns > 0 and lasted >= 0 else ""
-    return f"{who} ended TCP{after} ({conversation.ended.upper()})"
+    return f"{side} ended TCP{after} ({conversation.ended.upper()})"

@@ -16,7 +16,7 @@ cdef class ByteReader:
     cdef int code_in(self, Vocabulary vocabulary, long long start, long long count) except? -1
     cdef unsigned long long hash_of(self, long long start, long long count) except? 1
     cdef unsigned long long hash_with(self, unsigned long long seed, long long start, long long count) except? 1
-    cdef unsigned long long hash_part(self, unsigned long long seed, long long start, long long count, long long place) except? 1
+    cdef unsigned long long hash_part(self, unsigned long long seed, long long start, long long count, long long position) except? 1
     cdef unsigned long long sketch(self, long long start, long long count) except? 1
     cdef bint equals_but(self, Vocabulary vocabulary, long long begin, long long start, long long count, long long first, long long gap) except? -1
     cdef bint is_word(self, Vocabulary vocabulary, int code, long long start, long long count) except? -1

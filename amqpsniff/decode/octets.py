@@ -42,9 +42,9 @@ def own_seed() -> Any:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _factor(seed: cython.ulonglong, place: cython.ulonglong) -> cython.ulonglong:
+def _factor(seed: cython.ulonglong, index: cython.ulonglong) -> cython.ulonglong:
     """An odd number that looks like chance, for a word at a place of a body (SplitMix64)."""
-    h: cython.ulonglong = (seed + place * _MULTIPLIER) & _MASK64
+    h: cython.ulonglong = (seed + index * _MULTIPLIER) & _MASK64
     h = ((h ^ (h >> 30)) * _MIX_1) & _MASK64
     h = ((h ^ (h >> 27)) * _MIX_2) & _MASK64
     return (h ^ (h >> 31)) | 1
@@ -144,7 +144,7 @@ class ByteReader:
         end: cython.longlong = start + count
         first: cython.int
         second: cython.int
-        more: cython.int
+        following: cython.int
         while start < end:
             first = self.data[start]
             start += 1
@@ -152,19 +152,19 @@ class ByteReader:
                 continue
             if first < 0xC2 or first > 0xF4:
                 return False
-            more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
-            if start + more > end:
+            following = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+            if start + following > end:
                 return False
             second = self.data[start]
             if (first == 0xE0 and second < 0xA0) or (first == 0xED and second > 0x9F):
                 return False
             if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second > 0x8F):
                 return False
-            while more > 0:
+            while following > 0:
                 if self.data[start] & 0xC0 != 0x80:
                     return False
                 start += 1
-                more -= 1
+                following -= 1
         return True
 
     def code_in(
@@ -199,7 +199,7 @@ class ByteReader:
 
     @cython.exceptval(1)
     def hash_of(self, start: cython.longlong, count: cython.longlong) -> cython.ulonglong:
-        """A hash of bytes of the data, with a seed that no capture can know."""
+        """A hash of bytes of the data, with a secret seed: captures cannot aim at collisions."""
         return self.hash_with(_SEED, start, count)
 
     @cython.exceptval(1)
@@ -242,14 +242,14 @@ class ByteReader:
         seed: cython.ulonglong,
         start: cython.longlong,
         count: cython.longlong,
-        place: cython.longlong,
+        position: cython.longlong,
     ) -> cython.ulonglong:
-        """The share of `count` bytes in the hash of a body, in which they begin at `place`.
+        """The share of `count` bytes in the hash of a body, in which they begin at `position`.
 
         Shares are added modulo 2^64. So the hash is the same however a body is cut into pieces: the
         sum of its words of 8 bytes, each times a number that its place and the seed make.
         """
-        if start < 0 or place < 0 or start + count > len(self.data):
+        if start < 0 or position < 0 or start + count > len(self.data):
             raise IndexError("bytes outside the data")
         h: cython.ulonglong = 0
         word: cython.ulonglong = 0
@@ -257,23 +257,23 @@ class ByteReader:
         end: cython.longlong = start + count
         with cython.boundscheck(False):  # the range was checked
             while at < end:
-                if place & 7 == 0 and end - at >= 8:
+                if position & 7 == 0 and end - at >= 8:
                     if cython.compiled:
                         memcpy(cython.address(word), cython.address(self.data[at]), 8)
                     else:
                         word = int.from_bytes(self.data[at : at + 8], sys.byteorder)
-                    h = (h + word * _factor(seed, place >> 3)) & _MASK64
+                    h = (h + word * _factor(seed, position >> 3)) & _MASK64
                     at += 8
-                    place += 8
+                    position += 8
                 else:
                     word = self.data[at]
-                    shift: cython.int = 8 * (place & 7)
+                    shift: cython.int = 8 * (position & 7)
                     if _BIG_ENDIAN:
                         shift = 56 - shift
                     word = (word << shift) & _MASK64
-                    h = (h + word * _factor(seed, place >> 3)) & _MASK64
+                    h = (h + word * _factor(seed, position >> 3)) & _MASK64
                     at += 1
-                    place += 1
+                    position += 1
         return h
 
     @cython.exceptval(1)
@@ -308,18 +308,24 @@ class ByteReader:
 
         The `gap` bytes after the `first` are not compared, and not in the vocabulary.
         """
-        rest: cython.longlong = count - first - gap
-        if begin < 0 or first < 0 or gap < 0 or rest < 0 or begin + count - gap > vocabulary.size:
+        tail_bytes: cython.longlong = count - first - gap
+        if (
+            begin < 0
+            or first < 0
+            or gap < 0
+            or tail_bytes < 0
+            or begin + count - gap > vocabulary.size
+        ):
             raise IndexError("bytes outside a vocabulary")
         if start < 0 or start + count > len(self.data):
             raise IndexError("bytes outside the data")
-        at: cython.longlong = start + count - rest
+        at: cython.longlong = start + count - tail_bytes
         if cython.compiled:
             with cython.boundscheck(False):  # the ranges were checked
-                if rest and memcmp(
+                if tail_bytes and memcmp(
                     cython.address(vocabulary.octets[begin + first]),
                     cython.address(self.data[at]),
-                    cython.cast(cython.size_t, rest),
+                    cython.cast(cython.size_t, tail_bytes),
                 ):
                     return False
                 return first == 0 or not memcmp(
@@ -327,9 +333,9 @@ class ByteReader:
                     cython.address(self.data[start]),
                     cython.cast(cython.size_t, first),
                 )
-        known = vocabulary.octets[begin : begin + first + rest]
-        return known[first:] == self.data[at : at + rest] and (
-            known[:first] == self.data[start : start + first]
+        stored = vocabulary.octets[begin : begin + first + tail_bytes]
+        return stored[first:] == self.data[at : at + tail_bytes] and (
+            stored[:first] == self.data[start : start + first]
         )
 
     def is_word(

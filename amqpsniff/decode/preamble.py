@@ -6,7 +6,7 @@ many more as the last two of these say: addresses, then fields of type, length a
 behind the proxy is not remembered.
 
 A client asks a proxy for a connection to the broker with SOCKS 4, 4a or 5 or with HTTP CONNECT,
-waits for the answer and goes on in the same TCP connection. All of it that stands in the client's
+waits for the answer and continues in the same TCP connection. All of it that is in the client's
 direction before AMQP is skipped as one header: of SOCKS 5 the methods it offers, name and password
 where one of them asks for these, and the request. The search for the broker's first frame passes
 over what the proxy answers.
@@ -30,7 +30,7 @@ MAX_REQUEST_BYTES = 8192
 """Longest HTTP request that is taken for one, fields included: what servers commonly allow."""
 
 MAX_NAME_BYTES = 255
-"""Longest text of SOCKS 4, as SOCKS 5 has it; there it ends with a zero and has no length."""
+"""Longest text of SOCKS 4, same limit as in SOCKS 5; in SOCKS 4 it ends with a zero."""
 
 MAX_PREAMBLE_BYTES = 16 + 0xFFFF
 """The longest of all: version 2 of the PROXY protocol."""
@@ -89,13 +89,13 @@ def may_open(octets: bytes) -> bool | None:
 
 
 FIRST_BYTES_OF_PREAMBLES = bytes((SIGNATURE[0], _TEXT[0], _CONNECT[0], 4, 5))
-"""Of other first bytes `preamble_bytes` need not be asked."""
+"""For other first bytes `preamble_bytes` need not be called."""
 
 
 def preamble_bytes(octets: bytes, opened: bool) -> int:
     """Length of the proxy header or request that a stream's first bytes are, or begin.
 
-    0 if they begin none. A request is accepted only if the beginning of the connection was captured
+    0 for other bytes. A request is accepted only if the beginning of the connection was captured
     (`opened`).
     """
     length = header_bytes(octets)
@@ -103,7 +103,7 @@ def preamble_bytes(octets: bytes, opened: bool) -> int:
 
 
 def header_bytes(octets: bytes) -> int:
-    """Length of the proxy header that these bytes are, or begin; 0 if they begin none.
+    """Length of the proxy header that these bytes are, or begin; 0 for other bytes.
 
     A length beyond these bytes is the number of bytes needed to continue.
     """
@@ -114,7 +114,7 @@ def header_bytes(octets: bytes) -> int:
     if octets[: len(_TEXT)] != _TEXT[: len(octets)]:
         return 0
     family = octets[len(_TEXT) :]
-    if not any(family[: len(each)] == each[: len(family)] for each in _FAMILIES):
+    if not any(family[: len(start)] == start[: len(family)] for start in _FAMILIES):
         return 0
     end = octets.find(b"\r\n", 0, MAX_LINE_BYTES)
     if end >= 0:
@@ -123,7 +123,7 @@ def header_bytes(octets: bytes) -> int:
 
 
 def request_bytes(octets: bytes) -> int:
-    """Length of the proxy request that these bytes are, or begin; 0 if they begin none.
+    """Length of the proxy request that these bytes are, or begin; 0 for other bytes.
 
     A length beyond these bytes is the number of bytes needed to continue.
     """
@@ -150,10 +150,10 @@ def safe_request(octets: bytes) -> bytes:
         return _safe_socks_5(octets)
     if octets[:1] == b"\x04":
         address = b"\0\0\0\1" if octets[4:7] == b"\0\0\0" and octets[7] else b"\1\0\0\1"
-        texts = bytes(one and ord("x") for one in octets[8:])
+        texts = bytes(octet and ord("x") for octet in octets[8:])
         return octets[:2] + b"\0\0" + address + texts
-    rest = octets[len(_CONNECT) : -len(_END)]
-    return _CONNECT + bytes(one if one in b"\r\n " else ord("x") for one in rest) + _END
+    host = octets[len(_CONNECT) : -len(_END)]
+    return _CONNECT + bytes(octet if octet in b"\r\n " else ord("x") for octet in host) + _END
 
 
 def _safe_socks_5(octets: bytes) -> bytes:
@@ -212,7 +212,7 @@ def is_amqp_1_0(octets: bytes) -> bool:
     if frame is None:
         return False
     size, kind, *sizes = frame.groups()
-    count = next((one for one in sizes if one is not None), b"")
+    count = next((candidate for candidate in sizes if candidate is not None), b"")
     end = frame.end() + int.from_bytes(count, "big")
     if kind == _TRANSFER:
         return end < int.from_bytes(size, "big")

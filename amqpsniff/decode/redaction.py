@@ -35,7 +35,7 @@ from amqpsniff.decode import method_layout
 from amqpsniff.spec import METHODS, Method
 
 REDACTED = b'"[redacted]"'
-"""What stands for a secret in JSON; its length says nothing about the secret's."""
+"""The replacement of a secret in JSON, of the same length for all."""
 
 HEADER_BYTES = 7
 METHOD_BYTES = 4
@@ -69,8 +69,8 @@ PASSWORD = b"\x08PASSWORDS"
 """Names in an AMQPLAIN response, with the tag of a long string behind them."""
 
 MIN_SECRET_BYTES = 4
-"""Secrets shorter than this are not looked for: a text holds so few bytes by chance, and what is
-taken out of it would say more than what stays."""
+"""Secrets shorter than this are not looked for: a text holds so few bytes by chance, and the gap
+would reveal more than the text."""
 
 MAX_SECRET_BYTES = 255
 """Bytes remembered of a secret: a broker's text holds no more."""
@@ -134,7 +134,7 @@ def secret_positions(
     Args:
         frame_type: This and the next three as the columns of `frames`.
         channel: The channel.
-        method: The method's name; None if it has none or was not captured.
+        method: The method's name; None without one, or if it was not captured.
         sender: The sending side; None if unknown.
         octets: The frame with its header and end byte, or its beginning.
         missing: Positions in `octets` that were not captured.
@@ -143,24 +143,24 @@ def secret_positions(
         return range(0)
     begin = HEADER_BYTES + (METHOD_BYTES if method is not None else 0)
     end = len(octets) - 1
-    everything = range(begin, max(begin, end))
+    whole_payload = range(begin, max(begin, end))
     size = int.from_bytes(octets[3:HEADER_BYTES], "big")
     if len(octets) == size + HEADER_BYTES + 1 and octets[end] != END_BYTE and end not in missing:
         return range(begin, len(octets))  # its end is unknown: a login may be in it
     rows = _ROWS.get(method or "", [])
     first = HEADER_BYTES + METHOD_BYTES
-    each = (_secret_of(row, octets, first, end, missing) for row in rows)
-    exact = [found for found in each if found is not None]
+    positions = (_secret_of(row, octets, first, end, missing) for row in rows)
+    exact = [position for position in positions if position is not None]
     if method in SECRET_METHODS:
-        return exact[0] if exact and not missing else everything
+        return exact[0] if exact and not missing else whole_payload
     if (
         may_hold_secret(frame_type, channel, method, sender)
         or octets[HEADER_BYTES:first] in SECRET_NUMBERS
     ):
-        return everything
-    # a method of a client's whose arguments do not end where it does may be another
+        return whole_payload
+    # a client's method whose arguments do not fill its payload may be another method
     doubtful = channel == 0 and sender != "server" and any(row.sender != "server" for row in rows)
-    return everything if doubtful and not exact else range(0)
+    return whole_payload if doubtful and not exact else range(0)
 
 
 def adds_up(index: int, payload: bytes, size: int) -> bool:
@@ -182,7 +182,7 @@ def _secret_of(
 
     None if the arguments do not end at `end`, or if a length is missing.
     """
-    found, bits = range(0), 0
+    position, bits = range(0), 0
     for argument in row.arguments:
         if argument.type == "b":
             at += bits & 7 == 0
@@ -191,13 +191,13 @@ def _secret_of(
         bits = 0
         counted = _COUNTED.get(argument.type, 0)
         start = at + counted
-        if any(place in missing for place in range(at, start)):
+        if any(index in missing for index in range(at, start)):
             return None
         length = int.from_bytes(octets[max(at, start - 4) : start], "big")
         at = start + _FIXED.get(argument.type, length)
         if argument.secret:
-            found = range(start, at)
-    return found if at == end else None
+            position = range(start, at)
+    return position if at == end else None
 
 
 def is_in_place(index: int, payload: bytes, size: int) -> bool:
@@ -250,7 +250,7 @@ def login_name(payload: bytes) -> str | None:
 
     Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero bytes) and
     AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others, when it is cut, and when it
-    is not exactly that: what stands in the name's place may be the password then.
+    is not exactly that: the bytes in the name's place may be the password then.
     """
     return (_known_name if len(payload) <= LONG_LOGIN_BYTES else _login_name)(payload)
 
@@ -265,9 +265,9 @@ def _login_name(payload: bytes) -> str | None:
         if mechanism == b"PLAIN":
             _, name, _ = response.split(b"\0")
         elif mechanism == b"AMQPLAIN":
-            place = response.index(LOGIN) + len(LOGIN)
-            length = struct.unpack_from(">I", response, place)[0]
-            name = response[place + 4 : place + 4 + length]
+            start = response.index(LOGIN) + len(LOGIN)
+            length = struct.unpack_from(">I", response, start)[0]
+            name = response[start + 4 : start + 4 + length]
             if len(name) < length or PASSWORD in name:
                 return None
         else:
@@ -281,7 +281,7 @@ _known_name = lru_cache(MAX_LOGINS)(_login_name)
 
 
 def with_secrets(
-    known: tuple[bytes, ...] | None, method: int, payload: bytes
+    earlier: tuple[bytes, ...] | None, method: int, payload: bytes
 ) -> tuple[bytes, ...] | None:
     """The secrets of a connection with those of another method, the latest first; connections with
     equal secrets share one object.
@@ -291,12 +291,12 @@ def with_secrets(
         method: Its index in `METHODS`.
         payload: Its captured payload, class and method numbers included.
     """
-    read = _known_secrets if len(payload) <= LONG_LOGIN_BYTES else _with_secrets
-    return read(known, method, payload)
+    add = _known_secrets if len(payload) <= LONG_LOGIN_BYTES else _with_secrets
+    return add(earlier, method, payload)
 
 
 def _with_secrets(
-    known: tuple[bytes, ...] | None, method: int, payload: bytes
+    earlier: tuple[bytes, ...] | None, method: int, payload: bytes
 ) -> tuple[bytes, ...] | None:
     mechanism, at = b"", 4
     for argument in METHODS[method].arguments:
@@ -309,10 +309,10 @@ def _with_secrets(
         if argument.secret:
             secret = password(mechanism, value)
             if len(secret) < MIN_SECRET_BYTES or secret == (login_name(payload) or "").encode():
-                return known
-            found = (secret[:MAX_SECRET_BYTES], *(known or ()))
-            return _alike(tuple(dict.fromkeys(found))[:MAX_SECRETS])
-    return known
+                return earlier
+            secrets = (secret[:MAX_SECRET_BYTES], *(earlier or ()))
+            return _alike(tuple(dict.fromkeys(secrets))[:MAX_SECRETS])
+    return earlier
 
 
 _known_secrets = lru_cache(MAX_LOGINS)(_with_secrets)
@@ -337,7 +337,7 @@ def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> byte
 
     Args:
         text: The reply text.
-        blamed: (class, method) that the closing method blames; zeros for none.
+        blamed: (class, method) that the closing method blames; zeros without one.
         past_login: True if the broker has accepted the client on this connection.
     """
     opened = text.find(b"<<")
@@ -350,7 +350,7 @@ def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> byte
 
 
 def without_secrets(text: bytes, secrets: tuple[bytes, ...]) -> bytes | None:
-    """A broker's text without these secrets; None if it contains none of them."""
+    """A broker's text without these secrets; None if it does not contain them."""
     safe = text
     for secret in secrets:
         if secret in safe:
@@ -371,23 +371,23 @@ def _without(text: bytes, secret: bytes) -> bytes:
 
 def _without_begin(text: bytes, secret: bytes) -> bytes:
     """A text that was cut, without the begin of a secret at its end."""
-    kept = text.rstrip(b".")
-    for length in range(min(len(secret), len(kept)), MIN_SECRET_BYTES - 1, -1):
-        if kept.endswith(secret[:length]):
-            return kept[:-length] + b"[redacted]" + text[len(kept) :]
+    trimmed = text.rstrip(b".")
+    for length in range(min(len(secret), len(trimmed)), MIN_SECRET_BYTES - 1, -1):
+        if trimmed.endswith(secret[:length]):
+            return trimmed[:-length] + b"[redacted]" + text[len(trimmed) :]
     return text
 
 
 def _is_harmless(text: bytes) -> bool:
     """True if a text quotes a method or a content header, and no secret in or behind it."""
-    found = _ALL_BYTES.search(text)
-    if found is None or text.count(b"<<") > 1:
+    match = _ALL_BYTES.search(text)
+    if match is None or text.count(b"<<") > 1:
         return False
-    octets = found[2].split(b",")
+    octets = match[2].split(b",")
     numbers = [256 * int(high) + int(low) for high, low in pairwise(octets)]
     pairs = list(zip(numbers, numbers[2:], strict=False))
     if not pairs or any(pair in method_layout.secret_methods for pair in pairs):
         return False
-    if found[1] == b"1":
+    if match[1] == b"1":
         return pairs[0] in method_layout.harmless_methods
     return pairs[0][0] in method_layout.content_classes[0] and pairs[0][1] == 0

@@ -8,7 +8,7 @@ by a plausible header. A candidate dies where that fails. Candidates that meet a
 boundary are one chain from there on: one with a strong frame stays, else the earlier.
 
 A body says so little that the first one of a chain has to be awaited, or to stand behind an end
-byte or at the begin of what is there. The rest of a content header often looks like one: the 3 of
+byte or at the begin of the bytes. The rest of a content header often looks like one: the 3 of
 a body size, flags for headers alone, the table's size, the table, and the header's end byte.
 
 A chain is believed when it has a strong frame and a plausible header behind it, when it has three
@@ -17,12 +17,12 @@ the end of the half-stream or before a hole, where nothing more can confirm it, 
 enough, or a frame that ends exactly there; before a hole also the beginning of a method or content
 header. The first chain to be believed wins, at the ends the earliest.
 
-Whether the conversation is AMQP at all is not taken on the word of what a hole cut off: bytes of
-any protocol that counts and sizes things in binary look like the beginning of a frame now and then.
+Bytes before a hole do not prove that the conversation is AMQP at all: bytes of any protocol with
+binary counts and sizes sometimes look like the beginning of a frame.
 Until something else has shown that it is, only the third beginning is believed, of three runs of
 bytes between holes one after the other that begin with one, as those of packets that were cut do.
 
-What is found must not depend on the packets that the bytes came in. So everything is decided in
+The result must not depend on the packets that the bytes came in. So everything is decided in
 the order of the stream: each position, and each boundary that a candidate waits for, has its turn
 as soon as `HEADER_BYTES` are there behind it, or a frame's end is; the search stops at belief, and
 what lies behind the chain goes the way of all other bytes.
@@ -90,7 +90,7 @@ FIRST_FEED_BYTES = 1024
 again would otherwise have all of a large piece copied for each frame of it."""
 
 FIRST_BUFFER_BYTES = 1024
-"""Bytes there is room for at first, which do not count in the budget."""
+"""Bytes of the first buffer, which do not count in the budget."""
 
 MAX_MARKS = 65536
 """Packets remembered of the bytes kept. They are only that many when a peer sends its bytes one
@@ -109,7 +109,7 @@ class FrameProbe:
     """Tests bytes that `reader` reads from; `kind`, `channel` and `size` are of the last header.
 
     Args:
-        handler: Its method decoder and contents are asked; no row is written.
+        handler: Its method decoder and contents are used; no row is written.
     """
 
     handler: FrameHandler
@@ -128,7 +128,7 @@ class FrameProbe:
     def header(
         self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
     ) -> cython.int:
-        """1 if a frame may begin at `at`, with `have` bytes there, 0 if not, -1 for too few.
+        """1 if a frame may begin at `at`, of which `have` bytes exist; 0 if not, -1 for too few.
 
         A protocol header has type 65 (its first letter) and, for want of a frame header, size 0.
         `forced` takes any header that can be followed to its end.
@@ -212,10 +212,10 @@ class FrameProbe:
             class_id: cython.int = self.reader.u16(at)
             return self.properties.locate(self.reader, class_id, at + 12, at + size) == 0
         if kind == 3:
-            found = self.handler.contents._find(half, channel)
-            if found is None:
+            opened = self.handler.contents._find(half, channel)
+            if opened is None:
                 return False
-            content: Content = found
+            content: Content = opened
             return content.state == 2 and content.body_rest() >= size
         return True
 
@@ -254,8 +254,10 @@ class Window:
 
     def fits(self, count: cython.longlong) -> cython.bint:
         """True if `count` bytes more may be kept."""
-        kept: cython.longlong = self.used - self.first
-        return kept + count <= len(self.buffer) or self.budget.allows(2 * (kept + count))
+        kept_bytes: cython.longlong = self.used - self.first
+        return kept_bytes + count <= len(self.buffer) or self.budget.allows(
+            2 * (kept_bytes + count)
+        )
 
     def __del__(self) -> None:
         self.budget.held -= len(self.buffer) - FIRST_BUFFER_BYTES
@@ -269,15 +271,15 @@ class Window:
     ) -> cython.int:
         """These bytes of a packet are the next."""
         count: cython.longlong = len(octets)
-        kept: cython.longlong = self.used - self.first
+        kept_bytes: cython.longlong = self.used - self.first
         if self.used + count > len(self.buffer):
             old: bytearray = self.buffer
-            if 2 * (kept + count) > len(old):
-                self.buffer = bytearray(2 * (kept + count))
+            if 2 * (kept_bytes + count) > len(old):
+                self.buffer = bytearray(2 * (kept_bytes + count))
                 self.budget.held += len(self.buffer) - len(old)
-            self.buffer[:kept] = old[self.first : self.used]
+            self.buffer[:kept_bytes] = old[self.first : self.used]
             self.first = 0
-            self.used = kept
+            self.used = kept_bytes
         if cython.compiled:
             memcpy(
                 PyByteArray_AS_STRING(self.buffer) + self.used,
@@ -298,12 +300,12 @@ class Window:
     @cython.cfunc
     def packet_of(self, end: cython.longlong) -> Any:
         """(packet number, ts_ns, moment) of the byte before `end`, which came lately."""
-        found = (0, 0, 0)
+        latest = (0, 0, 0)
         for until, packet in reversed(self.marks):
             if until < end:
                 break
-            found = packet
-        return found
+            latest = packet
+        return latest
 
     def trim(self, keep: cython.longlong) -> cython.int:
         """Forget the bytes before stream offset `keep`."""
@@ -326,15 +328,15 @@ class Window:
     @cython.cfunc
     def pieces(self, start: cython.longlong, end: cython.longlong) -> list[Any]:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
-        found = []
+        pieces = []
         octets = memoryview(self.buffer)
         shift: cython.longlong = self.first - self.base
         for until, packet in self.marks:
             stop = min(until, end)
             if start < stop:
-                found.append((bytes(octets[start + shift : stop + shift]), *packet))
+                pieces.append((bytes(octets[start + shift : stop + shift]), *packet))
                 start = stop
-        return found
+        return pieces
 
 
 @cython.cclass
@@ -564,13 +566,13 @@ class Search:
         return False
 
     def _is_inside(self, at: cython.longlong) -> cython.bint:
-        """True if a body there is implausible: no frame ends before it, and none is awaited."""
+        """True if a body there is implausible: no frame ends before it, and no body is expected."""
         if at == self.window.first or self.window.buffer[at - 1] == FRAME_END:
             return False
         return not self.probe.strong(self.half, BODY, self.probe.channel, at + 7, self.probe.size)
 
     def _start(self, offset: cython.longlong) -> cython.bint:
-        """Start a candidate, unless a chain has its boundary there or those there are better."""
+        """Start a candidate, unless a chain has its boundary there or all candidates are better."""
         worst: Candidate = None
         other: Candidate
         for other in self.candidates:
@@ -597,7 +599,7 @@ class Search:
         return 0
 
     def _hold(self, octets: cython.longlong) -> cython.int:
-        """Payloads are kept, or let go."""
+        """Count kept payloads, or, if negative, released ones."""
         self.held += octets
         self.half.budget.held += octets
         return 0
@@ -615,7 +617,7 @@ class Search:
         return 0
 
     def _await_header(self, candidate: Candidate) -> cython.int:
-        """The header after a candidate's last frame is there, or will never be whole."""
+        """The header after a candidate's last frame is complete, or will never be."""
         other: Candidate
         met: list[Any] = []
         for other in self.candidates:
@@ -696,12 +698,12 @@ class Search:
         for candidate in self.candidates:
             if candidate.strong:
                 return candidate
-        known: cython.bint = self.half.connection.is_amqp
+        is_known: cython.bint = self.half.connection.is_amqp
         for candidate in self.candidates:
-            if candidate.frames and candidate.next == end and (known or not hole):
+            if candidate.frames and candidate.next == end and (is_known or not hole):
                 return candidate
             if hole and (candidate.kind == 1 or candidate.kind == 2):
-                if candidate.next != self.forced_at and (known or self._is_expected(candidate)):
+                if candidate.next != self.forced_at and (is_known or self._is_expected(candidate)):
                     return candidate
         if hole and end >= self.begin + _HEADER:
             self.beginnings = self.beginnings + 1 if self._begins_cut() else 0

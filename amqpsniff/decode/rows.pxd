@@ -65,7 +65,7 @@ cdef class FrameRows(Rows):
     cdef public Texts arguments
     cdef public Texts reply_text
     cdef object next_performative(self)
-    cpdef int follow(self, FrameRows others) except? -1
+    cpdef int follow(self, FrameRows previous) except? -1
     cdef long long moment(self) except? -1
     cdef int open_arguments(self) except? -1
     cdef int end_method(self, DecodedMethod facts, ValueReader reader, long long at) except? -1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amqpsniff.decode.values import ValueReader
 
 FIRST_ROWS = 1024
-"""Rows that a table has room for at first; it doubles from there."""
+"""Rows of a new table's first allocation, which doubles from there."""
 
 
 PROPERTIES = (
@@ -236,18 +236,18 @@ class Rows:
     def give(self) -> Any:
         """These rows as another object, to be given out.
 
-        What still refers to this one, a message that waits for its outcome, holds no columns then:
+        Messages that wait for their outcome still refer to this object, which has no columns then:
         else one message that is never settled would hold a batch of them.
         """
-        taken = type(self)(self.vocabularies, 1, self.wanted)
-        taken.unmade = self.unmade
+        batch = type(self)(self.vocabularies, 1, self.wanted)
+        batch.unmade = self.unmade
         for name in self.CODES + self.INTEGERS + self.TEXTS:
-            setattr(taken, name, getattr(self, name))
+            setattr(batch, name, getattr(self, name))
             setattr(self, name, None)
-        taken.rows, taken.pending, taken.capacity = self.rows, self.pending, self.capacity
-        taken.given = self.given = True
+        batch.rows, batch.pending, batch.capacity = self.rows, self.pending, self.capacity
+        batch.given = self.given = True
         self.vocabularies = None
-        return taken
+        return batch
 
 
 _MOMENT_BITS = cython.declare(cython.int, 20)
@@ -323,18 +323,18 @@ class FrameRows(Rows):
     @cython.cfunc
     def next_performative(self) -> Any:
         """Take the first of the performatives that the session has not come to."""
-        found: Any = self.performatives[self.performatives_taken]
+        performative: Any = self.performatives[self.performatives_taken]
         self.performatives_taken += 1
         if self.performatives_taken == self.performatives_made:
             self.performatives_made = self.performatives_taken = 0
-        return found
+        return performative
 
     @cython.ccall
     @cython.exceptval(-1)
-    def follow(self, others: FrameRows) -> cython.int:
+    def follow(self, previous: FrameRows) -> cython.int:
         """These rows come after others."""
-        self.first = others.first + others.rows
-        self.moments = others.moments
+        self.first = previous.first + previous.rows
+        self.moments = previous.moments
         return 0
 
     def moment(self) -> cython.longlong:
@@ -361,7 +361,7 @@ class FrameRows(Rows):
         self.reply_code.values[row] = facts.reply_code
         self.delivery_tag.values[row] = facts.delivery_tag
         self.flags.values[row] = facts.flags
-        if facts.written:
+        if facts.has_json:
             self.arguments.end()
         self._name(self.exchange, words.exchange, facts, 1, reader, at)
         self._name(self.routing_key, words.routing_key, facts, 2, reader, at)
@@ -498,9 +498,9 @@ class MessageRows(Rows):
         self.links = self.deliveries = self.meanings = None
         self.notes = self.calls = None
         self.made = 0
-        for place, name in enumerate(self.PROPERTIES):
+        for index, name in enumerate(self.PROPERTIES):
             if name not in unmade:
-                self.made |= 1 << place
+                self.made |= 1 << index
 
     def sent(self, row: cython.longlong) -> cython.longlong:
         """Bytes of a body that were sent: its size, or the captured bytes if it is incomplete;
@@ -533,13 +533,13 @@ class MessageRows(Rows):
 
     def octets(self) -> Any:
         """Bytes of texts."""
-        others = (self.deliveries, self.meanings)
-        return Rows.octets(self) + sum([one.octets() for one in others if one is not None])
+        columns = (self.deliveries, self.meanings)
+        return Rows.octets(self) + sum([rows.octets() for rows in columns if rows is not None])
 
     def give(self) -> Any:
         """These rows as another object, with their links; see `Rows.give`."""
-        taken = Rows.give(self)
-        taken.links, taken.deliveries = self.links, self.deliveries
-        taken.meanings = self.meanings
+        batch = Rows.give(self)
+        batch.links, batch.deliveries = self.links, self.deliveries
+        batch.meanings = self.meanings
         self.links = self.deliveries = self.meanings = self.notes = self.calls = None
-        return taken
+        return batch

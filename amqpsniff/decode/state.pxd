@@ -9,7 +9,7 @@ cdef class MemoryBudget:
     cdef public dict refused
     cdef bint allows(self, long long octets) except? -1
     cdef bint has_plenty(self) noexcept
-    cpdef int refuse(self, str what) except? -1
+    cpdef int refuse(self, str kind) except? -1
 
 cdef class StreamBuffer(Octets):
     cdef public MemoryBudget budget
@@ -48,7 +48,7 @@ cdef class Repeated:
     cdef public int channel
     cdef public long long count
     cdef public long long last
-    cdef public list untold
+    cdef public list unreported
 
 cdef class Half:
     cdef public Connection connection

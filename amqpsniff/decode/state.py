@@ -32,12 +32,12 @@ traffic's fault, and who the client is, as they tell, is not proved."""
 
 
 MAX_KEPT_BYTES = 16_384
-"""Bytes of the buffers of a half-stream that is over, up to which they are used again."""
+"""Buffers of a finished half-stream are used again up to this size."""
 
 MAX_UNFINISHED_BYTES = 64 * 1024 * 1024
 """Bytes that all half-streams hold of frames and contents that are not whole, and of what may turn
 out to be frames while framing is searched: each may be of 1 MiB, on each of 65,535 channels of each
-connection. Beyond half of it, buffers with nothing in them are given back at once."""
+connection. Beyond half of it, empty buffers are released at once."""
 
 FIRST_STORE_BYTES = 256
 """Bytes that an empty store has room for."""
@@ -79,9 +79,9 @@ class MemoryBudget:
 
     @cython.ccall
     @cython.exceptval(-1)
-    def refuse(self, what: str) -> cython.int:
-        """Something is not kept."""
-        self.refused[what] = self.refused.get(what, 0) + 1
+    def refuse(self, kind: str) -> cython.int:
+        """Count an item of this kind that is not kept."""
+        self.refused[kind] = self.refused.get(kind, 0) + 1
         return 0
 
 
@@ -208,26 +208,26 @@ class Connection:
 
     @cython.ccall
     def name(self) -> tuple[Any, ...]:
-        """(id, client, server); without a known client the side with the higher port is it."""
+        """(id, client, server); if the client is unknown, it is the side with the higher port."""
         conversation = self.conversation
         if self.id is None:
             self.id = conversation.connection_id
-        place: cython.int = self.row_code & _LAST_NAMED
-        direction, names = _NAMED[place]
+        cell: cython.int = self.row_code & _LAST_NAMED
+        direction, names = _NAMED[cell]
         if names[0] is not self.id or direction != self.client_direction:
             client = 1 if self.client_direction == 1 else 0
             if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
                 client = 1
             ends = (conversation.a, conversation.b)
             names = self.id, ends[client], _alike(ends[1 - client])
-            _NAMED[place] = self.client_direction, names
+            _NAMED[cell] = self.client_direction, names
         return names
 
 
 @cython.cclass
 class Repeated:
     """A logged finding of a direction and channel: `count` repetitions are not in the log yet, the
-    last in packet `last`. Objects with a count are in the list `untold`."""
+    last in packet `last`. Objects with a count are in the list `unreported`."""
 
     connection: Connection
     code: str
@@ -235,11 +235,11 @@ class Repeated:
     channel: cython.int
     count: cython.longlong
     last: cython.longlong
-    untold: list[Any]
+    unreported: list[Any]
 
-    def __init__(self, half: Any, code: Any, detail: Any, untold: Any) -> None:
+    def __init__(self, half: Any, code: Any, detail: Any, unreported: Any) -> None:
         self.connection = half.connection
-        self.code, self.detail, self.untold = code, detail, untold
+        self.code, self.detail, self.unreported = code, detail, unreported
         self.channel = half.frame_channel
         self.count = self.last = 0
 
@@ -331,13 +331,13 @@ class Half:
         """Count a finding about the frame under way if its channel had it twice, else False."""
         if self.repeated is None:
             return False
-        known: Repeated = self.repeated.get(code)
-        if known is None or known.channel != self.frame_channel:
+        repeated: Repeated = self.repeated.get(code)
+        if repeated is None or repeated.channel != self.frame_channel:
             return False
-        if known.count == 0:
-            known.untold.append(known)
-        known.count += 1
-        known.last = self.number
+        if repeated.count == 0:
+            repeated.unreported.append(repeated)
+        repeated.count += 1
+        repeated.last = self.number
         return True
 
     def contents(self) -> list[Any]:
@@ -370,7 +370,7 @@ class Half:
     ) -> cython.longlong:
         """Append bytes of a reader to the frame under way; how many there was room for.
 
-        Where that is not all of them, the frame is cut: the rest is only counted.
+        If there was not room for all, the frame is cut: the rest is only counted.
         """
         if self.store is None:
             self.store = StreamBuffer(self.budget)
@@ -385,7 +385,7 @@ class Half:
         return count
 
     def empty(self) -> cython.int:
-        """The frame that was kept is done with."""
+        """Forget the bytes of a frame that was kept."""
         if self.store is not None and self.store.should_release():
             self.store = None
         return 0
@@ -451,7 +451,7 @@ class Content:
         self.forget()
 
     def forget(self) -> cython.int:
-        """No message was ever under way; the buffer is used again."""
+        """Reset to the state without a message; the buffer is reused."""
         self.state = AWAIT_METHOD
         self.channel = -1
         self.method = -1

@@ -46,7 +46,7 @@ MAX_FLOATS = 1024
 repeat theirs."""
 
 MILLISECONDS_FROM = 10**12
-"""A timestamp from here on is read as milliseconds (10^12 s would be the year 33658)."""
+"""A timestamp of this value or more is in milliseconds (10^12 s would be the year 33658)."""
 
 LAST_SECOND = 253402300799
 """9999-12-31T23:59:59Z, the last that RFC 3339 can write."""
@@ -56,7 +56,7 @@ MAX_CACHED = 2048
 at one time. Each entry takes some 300 bytes beside its own."""
 
 MAX_CACHED_BYTES = 1024
-"""Longest method or field table that is kept: longer ones seldom come twice."""
+"""Longest method or field table that is cached: longer ones seldom come twice."""
 
 TRIAL_LOOKUPS = 2048
 """Lookups after which a cache checks if they are worth it."""
@@ -135,8 +135,8 @@ def oddity_text(code: str, where: str, tag: int) -> str:
     """The text about an oddity: its place, and the tag for an unusual tag."""
     if code not in _OF_TAGS:
         return where
-    written = f" ('{chr(tag)}')" if 32 < tag < 127 else ""
-    return f"tag {tag:#04x}{written} in the {where}"
+    letter = f" ('{chr(tag)}')" if 32 < tag < 127 else ""
+    return f"tag {tag:#04x}{letter} in the {where}"
 
 
 def oddity_codes(oddities: int) -> list[str]:
@@ -284,7 +284,7 @@ class ValueReader(ByteReader):
         answer: cython.int
         length: cython.longlong
         count: cython.int = 0
-        seen: cython.longlong = 0
+        seen_bits: cython.longlong = 0
         bit: cython.int
         names: cython.longlong = at
         while at < limit:
@@ -297,9 +297,9 @@ class ValueReader(ByteReader):
             first = False
             self._name(at, length)
             bit = (length + 3 * self.data[at + 1] + 5 * self.data[at + length]) & 31
-            if (seen >> bit) & 1 and count < 64 and self._repeated(names, at, length):
+            if (seen_bits >> bit) & 1 and count < 64 and self._repeated(names, at, length):
                 self.oddities |= DUPLICATE_NAME
-            seen |= cython.cast(cython.longlong, 1) << bit
+            seen_bits |= cython.cast(cython.longlong, 1) << bit
             count += 1
             out.put_byte(58)
             answer = self._tagged(at + 1 + length, limit, cut, depth)
@@ -509,7 +509,7 @@ class ValueReader(ByteReader):
             return self._decimal(at)
         return self._float(at, 4 if kind == _FLOAT else 8)
 
-    # JSON of a value whose bytes are there
+    # JSON of a value whose bytes are complete
 
     def _digits(self, number: cython.longlong) -> cython.int:
         """Write a signed 64-bit integer."""
@@ -522,12 +522,12 @@ class ValueReader(ByteReader):
             out.used += 1
             number = -number
         width: cython.int = 1
-        rest: cython.longlong = number
-        while rest >= 10_000:
-            rest //= 10_000
+        quotient: cython.longlong = number
+        while quotient >= 10_000:
+            quotient //= 10_000
             width += 4
-        if rest >= 10:
-            width += 1 if rest < 100 else 2 if rest < 1000 else 3
+        if quotient >= 10:
+            width += 1 if quotient < 100 else 2 if quotient < 1000 else 3
         return self._padded(number, width)
 
     def _padded(self, number: cython.longlong, width: cython.int) -> cython.int:
@@ -536,7 +536,7 @@ class ValueReader(ByteReader):
         out.room(width)
         at: cython.longlong = out.used + width
         out.used = at
-        with cython.boundscheck(False):  # there is room
+        with cython.boundscheck(False):  # the room was reserved
             while width > 0:
                 at -= 1
                 width -= 1
@@ -558,16 +558,16 @@ class ValueReader(ByteReader):
         end: cython.longlong = start + count
         three: cython.int
         shift: cython.int
-        left: cython.longlong
+        remaining: cython.longlong
         while start < end:
-            left = end - start
+            remaining = end - start
             three = self.data[start] << 16
-            if left > 1:
+            if remaining > 1:
                 three |= self.data[start + 1] << 8
-            if left > 2:
+            if remaining > 2:
                 three |= self.data[start + 2]
             for shift in range(4):
-                if shift > left:
+                if shift > remaining:
                     out.octets[to] = 61
                 else:
                     out.octets[to] = self.base64[(three >> (18 - 6 * shift)) & 63]
@@ -632,12 +632,12 @@ class ValueReader(ByteReader):
     def _float(self, start: cython.longlong, width: cython.int) -> cython.int:
         """Write a 4- or 8-byte float; one that JSON has no number for as a string."""
         bits: cython.longlong = self.u32(start) if width == 4 else self.i64(start)
-        known: dict[Any, Any] = self.floats if width == 4 else self.doubles
-        text = known.get(bits)
+        texts: dict[Any, Any] = self.floats if width == 4 else self.doubles
+        text = texts.get(bits)
         if text is None:
-            if len(known) >= MAX_FLOATS:
-                known.clear()
-            text = known[bits] = _float_text(bits, width)
+            if len(texts) >= MAX_FLOATS:
+                texts.clear()
+            text = texts[bits] = _float_text(bits, width)
         return self.out.put_bytes(text)
 
     def _decimal(self, at: cython.longlong) -> cython.int:
@@ -757,7 +757,7 @@ class Cache:
 
 @cython.cclass
 class TableCache(Cache):
-    """Field tables and their JSON; `last` is the code of the one written last, -1 for none."""
+    """Field tables and their JSON; `last` is the code of the one written last, or -1."""
 
     last: cython.int
 
@@ -795,7 +795,7 @@ class TableCache(Cache):
         return answer
 
     def _write(self, reader: ValueReader, at: cython.longlong, end: cython.longlong) -> cython.int:
-        """Read a table that is not in the cache; returns its oddities, 0 for none."""
+        """Read a table that is not in the cache; returns its oddities."""
         return reader.put_table(at, end)
 
     def _store(

@@ -58,7 +58,7 @@ class Comparison:
         equal: Those of them that are equal in all that is compared.
         ours, theirs: Frames that one sees.
         known: Differences by the name of the known disagreement that explains them.
-        unknown: Differences that none explains.
+        unknown: Differences that no known disagreement explains.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Comparison:
         self.compared = self.equal = self.ours = self.theirs = self.unknown = 0
         self.known: Counter[str] = Counter()
         self._traffic = Traffic()
-        self._sent: dict[str, tuple[bytes, ...]] = {}
+        self._sent_secrets: dict[str, tuple[bytes, ...]] = {}
 
     def __iter__(self) -> Iterator[Difference]:
         self._traffic = Traffic.of(self.passes)
         options = self.passes.options
-        told = dissect(
+        frames_of_tshark = dissect(
             self.tshark,
             self.passes.names[0],
             self._traffic.ports,
@@ -92,8 +92,12 @@ class Comparison:
             keys=options.tls_keys,
             silence_s=self.silence_s,
         )
-        wanted = options.ports
-        sights = (theirs(each) for each in told if not wanted or wanted & _ports(each.ends))
+        ports = options.ports
+        sights = (
+            theirs(dissected)
+            for dissected in frames_of_tshark
+            if not ports or ports & _ports(dissected.ends)
+        )
         waiting: dict[int, tuple[list[Ours], list[Theirs]]] = defaultdict(lambda: ([], []))
         done = 0
         for frames in our_frames(self.passes):
@@ -104,57 +108,59 @@ class Comparison:
                 waiting[sight.packet_number][1].append(sight)
                 if sight.packet_number > latest:
                     break
-            until = latest - self.window_packets
-            if until > done:
-                done = until
-                yield from self._compare(waiting, until)
+            last_number = latest - self.window_packets
+            if last_number > done:
+                done = last_number
+                yield from self._compare(waiting, last_number)
         for sight in sights:
             waiting[sight.packet_number][1].append(sight)
         yield from self._compare(waiting, None)
 
-    def _compare(self, waiting: dict[int, Any], until: int | None) -> Iterator[Difference]:
+    def _compare(self, waiting: dict[int, Any], last_number: int | None) -> Iterator[Difference]:
         for number in sorted(waiting):
-            if until is not None and number > until:
+            if last_number is not None and number > last_number:
                 return
-            mine, others = waiting.pop(number)
-            self.ours += len(mine)
-            self.theirs += len(others)
-            for frame in mine:
+            our_side, their_side = waiting.pop(number)
+            self.ours += len(our_side)
+            self.theirs += len(their_side)
+            for frame in our_side:
                 self._remember(frame)
-            for ours, sight in _aligned(mine, others):
+            for ours, sight in _aligned(our_side, their_side):
                 yield from self._pair(ours, sight)
 
     def _pair(self, ours: Ours | None, sight: Theirs | None) -> Iterator[Difference]:
         if ours is None or sight is None:
-            found = [only_ours(ours)] if ours is not None else [only_theirs(sight)]  # type: ignore[arg-type]
+            found_differences = [only_ours(ours)] if ours is not None else [only_theirs(sight)]  # type: ignore[arg-type]
         else:
             self.compared += 1
-            found = list(differences(ours, sight))
+            found_differences = list(differences(ours, sight))
             if sight.malformed and ours.method == TRANSFER:
                 self._traffic.malformed.add(sight.ends)
-            self.equal += not found
-        for difference in found:
-            known = explain(difference, self._traffic)
-            if known is None:
+            self.equal += not found_differences
+        for difference in found_differences:
+            explanation = explain(difference, self._traffic)
+            if explanation is None:
                 self.unknown += 1
             else:
-                self.known[known] += 1
-            yield self._safe(difference)._replace(known=known)
+                self.known[explanation] += 1
+            yield self._safe(difference)._replace(known=explanation)
 
     def _safe(self, difference: Difference) -> Difference:
         """The difference without credentials, unless the capture shows them."""
         if self._show_secrets:
             return difference
         frame = difference.our_frame
-        sent = self._sent.get(frame.connection_id, ()) if frame is not None else ()
-        return redacted(difference, sent)
+        secrets = self._sent_secrets.get(frame.connection_id, ()) if frame is not None else ()
+        return redacted(difference, secrets)
 
     def _remember(self, frame: Ours) -> None:
         """Remember the secret that a frame carries: the broker may quote it."""
         secret = sent_secret(frame)
         if len(secret) >= MIN_SECRET_BYTES:
-            known = self._sent.get(frame.connection_id, ())
-            self._sent[frame.connection_id] = tuple(dict.fromkeys((secret, *known)))[:MAX_SECRETS]
+            earlier = self._sent_secrets.get(frame.connection_id, ())
+            self._sent_secrets[frame.connection_id] = tuple(dict.fromkeys((secret, *earlier)))[
+                :MAX_SECRETS
+            ]
 
 
 def _check_one_file(capture: Passes) -> None:
@@ -171,20 +177,22 @@ def _ports(ends: Iterable[str]) -> set[int]:
     return {int(end.rpartition(":")[2]) for end in ends}
 
 
-def _aligned(mine: list[Ours], others: list[Theirs]) -> Iterator[tuple[Ours | None, Theirs | None]]:
+def _aligned(ours: list[Ours], sights: list[Theirs]) -> Iterator[tuple[Ours | None, Theirs | None]]:
     """Frames of one packet in pairs; None for the one that is missing."""
-    ours = [(each.kind, each.channel, each.size) for each in mine]
-    sights = [(each.kind, each.channel, each.size) for each in others]
-    if ours == sights or len(ours) + len(sights) > MAX_ALIGNED:
-        yield from _zipped(mine, others)
+    our_shapes = [(frame.kind, frame.channel, frame.size) for frame in ours]
+    their_shapes = [(frame.kind, frame.channel, frame.size) for frame in sights]
+    if our_shapes == their_shapes or len(our_shapes) + len(their_shapes) > MAX_ALIGNED:
+        yield from _zipped(ours, sights)
         return
-    for _, begin, end, start, stop in SequenceMatcher(None, ours, sights, False).get_opcodes():
-        for mine_one, other in _zipped(mine[begin:end], others[start:stop]):
-            if mine_one is None or other is None or _alike(mine_one, other):
-                yield mine_one, other
+    for _, begin, end, start, stop in SequenceMatcher(
+        None, our_shapes, their_shapes, False
+    ).get_opcodes():
+        for our_frame, sight in _zipped(ours[begin:end], sights[start:stop]):
+            if our_frame is None or sight is None or _alike(our_frame, sight):
+                yield our_frame, sight
             else:
-                yield mine_one, None
-                yield None, other
+                yield our_frame, None
+                yield None, sight
 
 
 def _alike(ours: Ours, sight: Theirs) -> bool:
@@ -193,11 +201,14 @@ def _alike(ours: Ours, sight: Theirs) -> bool:
 
 
 def _zipped(
-    mine: Iterable[Ours], others: Iterable[Theirs]
+    ours: Iterable[Ours], sights: Iterable[Theirs]
 ) -> Iterator[tuple[Ours | None, Theirs | None]]:
-    left, right = deque(mine), deque(others)
-    while left or right:
-        yield (left.popleft() if left else None), (right.popleft() if right else None)
+    our_queue, their_queue = deque(ours), deque(sights)
+    while our_queue or their_queue:
+        yield (
+            (our_queue.popleft() if our_queue else None),
+            (their_queue.popleft() if their_queue else None),
+        )
 
 
 REDACTED = "[redacted]"
@@ -265,23 +276,23 @@ _CONTENT = {method.name for method in METHODS if method.content}
 
 
 def our_frames(capture: Passes) -> Iterator[list[Ours]]:
-    """Our frames, some `AT_ONCE` of them at a time; properties are there once their message ended.
+    """Our frames, some `AT_ONCE` of them at a time, with properties, as the message has ended.
 
     Rows of messages come behind those of the frames with which they ended, so frames wait for them,
     as columns.
     """
     columns: dict[str, Collection[str]] = {"frames": FRAMES, "messages": MESSAGES}
     headers = _Headers()
-    held = None
+    previous = None
     for table, batch in capture.tables("frames", "messages", columns=columns):
         if table == "messages":
             for row in batch.select(list(MESSAGES)).to_pylist():
                 headers.ended(row)
-        if held is not None:
-            yield from _frames(held, headers)
-        held = batch if table == "frames" else None
-    if held is not None:
-        yield from _frames(held, headers)
+        if previous is not None:
+            yield from _frames(previous, headers)
+        previous = batch if table == "frames" else None
+    if previous is not None:
+        yield from _frames(previous, headers)
 
 
 def _frames(batch: Any, headers: _Headers) -> Iterator[list[Ours]]:
@@ -317,11 +328,11 @@ class _Headers:
 
     def saw(self, rows: list[dict[str, Any]], frames: list[Ours]) -> None:
         for row, frame in zip(rows, frames, strict=True):
-            place = (row["connection_id"], row["sender"], row["channel"])
+            channel = (row["connection_id"], row["sender"], row["channel"])
             if row["method"] in _CONTENT:
-                self._opened[place] = row["packet_number"]
-            elif row["frame_type"] == "header" and place in self._opened:
-                key = (*place, self._opened.pop(place))
+                self._opened[channel] = row["packet_number"]
+            elif row["frame_type"] == "header" and channel in self._opened:
+                key = (*channel, self._opened.pop(channel))
                 ended = _next(self._ended, key)
                 if ended is None:
                     self._waiting[key].append(frame.properties)
@@ -340,7 +351,7 @@ class _Headers:
 
 
 def _next(queues: dict[Any, deque[Any]], key: Any) -> Any:
-    """The first of a queue, which goes away with the last one; None where there is none."""
+    """The first item of a queue, which is deleted with its last one; None without a queue."""
     queue = queues.get(key)
     if queue is None:
         return None
@@ -351,7 +362,7 @@ def _next(queues: dict[Any, deque[Any]], key: Any) -> Any:
 
 
 def _properties(row: dict[str, Any]) -> Table:
-    found = []
+    properties = []
     for name in PROPERTIES:
         value = row[name]
         if value is None:
@@ -360,5 +371,5 @@ def _properties(row: dict[str, Any]) -> Table:
             value = parsed(value)
         elif name == "message_timestamp":
             name, value = "timestamp", value.isoformat()  # noqa: PLW2901
-        found.append((name, value))
-    return Table(found)
+        properties.append((name, value))
+    return Table(properties)

@@ -62,7 +62,7 @@ SHAPES: dict[str, list[list[str]]] = defaultdict(list)
 
 for _method in METHODS:
     IDS[_method.name].add((_method.class_id, _method.method_id))
-    SHAPES[_method.name].append([each.name for each in _method.arguments])
+    SHAPES[_method.name].append([argument.name for argument in _method.arguments])
 
 RENAMED = {"nowait": "no_wait"}
 """Arguments that tshark spells another way."""
@@ -85,24 +85,26 @@ _WITH_METHOD = ("method", *KINDS_1_0.values())
 
 def only_ours(frame: Ours) -> Difference:
     """A frame that tshark does not show."""
-    shown = frame.method or frame.kind
-    place = frame.packet_number, frame.channel, frame.method
-    return Difference(*place, ONLY_OURS, ours=shown, our_frame=frame)
+    label = frame.method or frame.kind
+    location = frame.packet_number, frame.channel, frame.method
+    return Difference(*location, ONLY_OURS, ours=label, our_frame=frame)
 
 
 def only_theirs(frame: Theirs) -> Difference:
     """A frame that we do not see."""
-    shown = frame.method or frame.kind
-    place = frame.packet_number, frame.channel, frame.method
-    return Difference(*place, ONLY_THEIRS, theirs=shown, their_frame=frame)
+    label = frame.method or frame.kind
+    location = frame.packet_number, frame.channel, frame.method
+    return Difference(*location, ONLY_THEIRS, theirs=label, their_frame=frame)
 
 
 def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
     """All in which two sightings of a frame differ."""
 
-    def differ(what: str, mine: object, other: object, name: str | None = None) -> Difference:
-        place = (ours.packet_number, ours.channel, ours.method)
-        return Difference(*place, what, name, mine, other, ours, theirs)
+    def differ(
+        what: str, our_value: object, their_value: object, name: str | None = None
+    ) -> Difference:
+        location = (ours.packet_number, ours.channel, ours.method)
+        return Difference(*location, what, name, our_value, their_value, ours, theirs)
 
     if ours.kind != theirs.kind:
         yield differ(KIND, ours.kind, theirs.kind)
@@ -116,10 +118,10 @@ def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
     if ours.kind in _WITH_METHOD and not _same_method(ours, theirs):
         yield differ(METHOD, ours.method, theirs.method)
     if isinstance(ours.arguments, Table) and (ours.method in IDS or theirs.arguments):
-        for pair in _named(ours.arguments, theirs.arguments):
+        for pair in _unequal(ours.arguments, theirs.arguments):
             yield differ(ARGUMENT, pair[1], pair[2], pair[0])
     for properties in ours.properties:
-        for pair in _named(properties, theirs.properties):
+        for pair in _unequal(properties, theirs.properties):
             yield differ(PROPERTY, pair[1], pair[2], pair[0])
 
 
@@ -134,38 +136,38 @@ def _same_method(ours: Ours, theirs: Theirs) -> bool:
     """True if both give it the same numbers and, where they know one, the same name."""
     if ours.method is None or theirs.method is None:
         return ours.method is None and theirs.method in (None, "?")
-    known = IDS.get(ours.method)
-    if known is None and ours.kind != "method":
+    ids = IDS.get(ours.method)
+    if ids is None and ours.kind != "method":
         return theirs.method == ours.method
-    if known is None:
+    if ids is None:
         return ours.method == f"{theirs.ids[0]}.{theirs.ids[1]}" and theirs.method.endswith("?")
-    return theirs.ids in known and theirs.method == ours.method
+    return theirs.ids in ids and theirs.method == ours.method
 
 
-def _named(ours: Table, fields: list[TsharkField]) -> Iterator[tuple[str, object, object]]:
+def _unequal(ours: Table, fields: list[TsharkField]) -> Iterator[tuple[str, object, object]]:
     """(name, ours, theirs) of the arguments or properties that differ."""
-    mine = dict(ours)
-    others = {}
+    our_fields = dict(ours)
+    their_fields = {}
     for field in fields:
         prefix = next(
-            (each for each in FIELD_PREFIXES.values() if field.name.startswith(each)), None
+            (start for start in FIELD_PREFIXES.values() if field.name.startswith(start)), None
         )
         name = field.name[len(prefix) :] if prefix else ""
         if name and name not in _NOT_ARGUMENTS:
-            others[_ours(name, mine)] = field
-    for name, value in mine.items():
-        field_of = others.pop(name, None)
+            their_fields[_ours(name, our_fields)] = field
+    for name, value in our_fields.items():
+        field_of = their_fields.pop(name, None)
         if field_of is None:
             yield name, plain(value), None
             continue
         for pair in compare(name, value, field_of):
             yield pair.name, pair.ours, pair.theirs
-    for name, field in others.items():
+    for name, field in their_fields.items():
         yield name, None, field.show or field.label
 
 
-def _ours(name: str, mine: dict[str, object]) -> str:
+def _ours(name: str, our_fields: dict[str, object]) -> str:
     """Our name of an argument of tshark's."""
-    if name == FILTER and FILTER not in mine:
+    if name == FILTER and FILTER not in our_fields:
         return "arguments"
     return RENAMED.get(name, name)

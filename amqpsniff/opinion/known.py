@@ -116,7 +116,7 @@ def _class_unknown(difference: Difference, _: Traffic) -> bool:
 
 
 def _tags(pattern: re.Pattern[str]) -> Explains:
-    """All about a table in which tshark met a tag that it does not know: it reads on wrongly."""
+    """All differences of a table in which tshark met an unknown tag: it misreads the rest."""
 
     def explains(difference: Difference, _: Traffic) -> bool:
         prefix = FIELD_PREFIXES.get(difference.what)
@@ -143,18 +143,18 @@ def _array_values(difference: Difference, traffic: Traffic) -> bool:
 
 
 def _shows(fields: list[TsharkField], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.search(each.label) or _shows(each.fields, pattern) for each in fields)
+    return any(pattern.search(field.label) or _shows(field.fields, pattern) for field in fields)
 
 
 def _negative_decimal(difference: Difference, _: Traffic) -> bool:
     if difference.what not in FIELD_PREFIXES or not isinstance(difference.ours, float):
         return False
-    theirs = re.fullmatch(r"\(decimal\) (\d+\.\d+)", str(difference.theirs))
-    if theirs is None or difference.ours >= 0:
+    match = re.fullmatch(r"\(decimal\) (\d+\.\d+)", str(difference.theirs))
+    if match is None or difference.ours >= 0:
         return False
     # a 32-bit number read without its sign is 2^32 more, divided by a power of ten
-    added = float(theirs[1]) - difference.ours
-    return any(abs(added * 10**scale - 2**32) < max(1, 10**scale) for scale in range(10))
+    deviation = float(match[1]) - difference.ours
+    return any(abs(deviation * 10**scale - 2**32) < max(1, 10**scale) for scale in range(10))
 
 
 def _bit_past_the_end(difference: Difference, _: Traffic) -> bool:
@@ -203,15 +203,17 @@ def _type_of_1_0(difference: Difference, _: Traffic) -> bool:
 
 
 def _not_amqp(difference: Difference, traffic: Traffic) -> bool:
-    alone = difference.what == about.ONLY_THEIRS
-    return alone and _ends(difference) in traffic.found["not-amqp"]
+    only_theirs = difference.what == about.ONLY_THEIRS
+    return only_theirs and _ends(difference) in traffic.found["not-amqp"]
 
 
 def _timestamp(difference: Difference, _: Traffic) -> bool:
     frame = difference.their_frame
     if difference.what != about.PROPERTY or difference.name != "timestamp" or frame is None:
         return False
-    octets = next((one.octets for one in frame.properties if one.name.endswith(".timestamp")), None)
+    octets = next(
+        (field.octets for field in frame.properties if field.name.endswith(".timestamp")), None
+    )
     number = int.from_bytes(octets or b"", "big")
     if difference.ours is None:
         return number >= 1 << 63
@@ -430,4 +432,7 @@ KNOWN: tuple[Known, ...] = (
 
 def explain(difference: Difference, traffic: Traffic) -> str | None:
     """The name of the known disagreement that explains a difference, or None."""
-    return next((each.name for each in KNOWN if each.explains(difference, traffic)), None)
+    return next(
+        (disagreement.name for disagreement in KNOWN if disagreement.explains(difference, traffic)),
+        None,
+    )

@@ -14,7 +14,7 @@ MIN_DATA_OFFSET = 2
 """Words of four bytes in the header of an AMQP 1.0 frame."""
 
 DATA_OFFSET = "data-offset-"
-"""What the kind of an AMQP 1.0 frame begins with whose data would begin inside its header."""
+"""Prefix of the kind of an AMQP 1.0 frame whose data would begin inside its header."""
 
 PROTOCOL_HEADER = "protocol-header"
 TRANSFER = "transfer"
@@ -41,8 +41,8 @@ class Ours(NamedTuple):
 
 
 class Theirs(NamedTuple):
-    """A frame of tshark. `ids` are the numbers of class and method, None where it shows none;
-    `method` is made of its words for them, with a question mark where it has none."""
+    """A frame of tshark. `ids` are the numbers of class and method, None if it shows none;
+    `method` is made of its words for them, with a question mark for a missing one."""
 
     packet_number: int
     ends: frozenset[str]
@@ -60,11 +60,11 @@ class Theirs(NamedTuple):
 def theirs(dissected: Dissected) -> Theirs:
     """A frame of tshark in the form in which frames are compared."""
     top = dissected.fields
-    place = (dissected.packet_number, dissected.ends)
+    location = (dissected.packet_number, dissected.ends)
     kind = top.below("amqp.type")
     if kind is None:
         return Theirs(
-            *place, PROTOCOL_HEADER, 0, 8, (None, None), None, [], [], None, dissected.malformed
+            *location, PROTOCOL_HEADER, 0, 8, (None, None), None, [], [], None, dissected.malformed
         )
     data_offset = top.below("amqp.doff")
     if data_offset is not None:
@@ -74,7 +74,7 @@ def theirs(dissected: Dissected) -> Theirs:
     properties = top.below("amqp.header.properties")
     code = _number(kind)
     return Theirs(
-        *place,
+        *location,
         KINDS.get(code, f"type-{code}"),
         _number(top.below("amqp.channel")),
         _number(top.below("amqp.length")),
@@ -113,7 +113,7 @@ def _frame_of_1_0(dissected: Dissected, code: int, data_offset: int) -> Theirs:
 
 
 def _number(field: TsharkField | None) -> int:
-    """What a field shows as a number; -1 when it is not there or shows none."""
+    """The number that a field shows; -1 without the field or a number in it."""
     try:
         return int(field.show, 0) if field is not None else -1
     except ValueError:
@@ -121,6 +121,6 @@ def _number(field: TsharkField | None) -> int:
 
 
 def _word(field: TsharkField | None) -> str:
-    """The word in `Method: Close-Ok (51)`; a question mark where tshark has none."""
-    found = _WORD.fullmatch(field.label) if field is not None else None
-    return "?" if found is None or found[1].startswith("Unknown") else found[1].lower()
+    """The word in `Method: Close-Ok (51)`; a question mark if tshark has no word."""
+    match = _WORD.fullmatch(field.label) if field is not None else None
+    return "?" if match is None or match[1].startswith("Unknown") else match[1].lower()

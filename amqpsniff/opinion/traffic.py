@@ -64,7 +64,7 @@ class Traffic:
         return traffic
 
     def _find_inside(self, capture: Passes) -> None:
-        """Find the connections whose first frame is behind bytes of one that was not captured."""
+        """Find the connections whose first frame is behind the rest of an uncaptured frame."""
         names = ("client", "server", "sender", "stream_offset")
         first: dict[tuple[Any, ...], int] = {}
         for _, batch in capture.tables("frames", columns={"frames": names}):
@@ -72,7 +72,7 @@ class Traffic:
                 *(batch[name].to_pylist() for name in names), strict=True
             ):
                 first.setdefault(tuple(direction), offset)
-        begun_inside = {frozenset(way[:2]) for way, offset in first.items() if offset}
+        begun_inside = {frozenset(half[:2]) for half, offset in first.items() if offset}
         self.inside = begun_inside & self.found["midstream"]
 
     def add(self, connection: Any) -> None:
@@ -90,8 +90,8 @@ class Traffic:
         reused = conversation.incarnation > 0 and not conversation.syn_seen
         if reused or conversation.syn_ignored:
             self.renumbered.add(ends)
-        asked = protocol_of(connection.asked) if connection.asked is not None else None
-        if asked is not None and asked.protocol in _AMQP_1_0:
+        requested = protocol_of(connection.asked) if connection.asked is not None else None
+        if requested is not None and requested.protocol in _AMQP_1_0:
             self.amqp_1_0.add(ends)
-        elif asked is not None and asked.protocol not in DIALECTS:
+        elif requested is not None and requested.protocol not in DIALECTS:
             self.undecoded.add(ends)

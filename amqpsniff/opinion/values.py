@@ -61,9 +61,9 @@ class _Fraction(str):
 def plain(value: Any) -> Any:
     """A value as `json` writes it."""
     if isinstance(value, Table):
-        return {name: plain(each) for name, each in value}
+        return {name: plain(item) for name, item in value}
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     return float(value) if isinstance(value, _Fraction) else value
 
 
@@ -108,7 +108,7 @@ def _is_nothing(field: TsharkField) -> bool:
 
 
 def bytes_of(value: Any) -> bytes | None:
-    """The bytes of a text, or of those that are no text; None for what is neither."""
+    """The bytes of a text, or of a value of bytes; None for other values."""
     if isinstance(value, _Fraction):
         return None
     if isinstance(value, str):
@@ -130,61 +130,61 @@ def seconds_of(text: Any) -> int | None:
     return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
 
 
-def _tables(way: str, ours: Table, fields: list[TsharkField]) -> Iterator[Pair]:
+def _tables(path: str, ours: Table, fields: list[TsharkField]) -> Iterator[Pair]:
     """Pairs of a table: tshark has them in the same order."""
     for index, (name, value) in enumerate(ours):
-        inside = f"{way}.{name}"
+        inside = f"{path}.{name}"
         if index >= len(fields):
             yield Pair(inside, plain(value), None, "")
             continue
         yield from _labelled(inside, name, value, fields[index])
     for field in fields[len(ours) :]:
-        yield Pair(f"{way}.{field.label[:80]}", None, field.label, "")
+        yield Pair(f"{path}.{field.label[:80]}", None, field.label, "")
 
 
-def _arrays(way: str, ours: list[Any], fields: list[TsharkField]) -> Iterator[Pair]:
+def _arrays(path: str, ours: list[Any], fields: list[TsharkField]) -> Iterator[Pair]:
     for index, value in enumerate(ours):
-        inside = f"{way}[{index}]"
+        inside = f"{path}[{index}]"
         if index >= len(fields):
             yield Pair(inside, plain(value), None, "")
             continue
         yield from _labelled(inside, f"[{index}]", value, fields[index])
     for field in fields[len(ours) :]:
-        yield Pair(f"{way}{field.label[:80]}", None, field.label, "")
+        yield Pair(f"{path}{field.label[:80]}", None, field.label, "")
 
 
-def _labelled(way: str, name: str, value: Any, field: TsharkField) -> Iterator[Pair]:
+def _labelled(path: str, name: str, value: Any, field: TsharkField) -> Iterator[Pair]:
     """A value in a table or an array, for which tshark gives a label."""
-    told = escaped(name)
+    label_name = escaped(name)
     inside, octets = _below(field)
     label = field.label.lstrip().removeprefix("[truncated]").lstrip()
-    typed = _TYPED.match(label, len(told)) if label.startswith(told) else None
+    typed = _TYPED.match(label, len(label_name)) if label.startswith(label_name) else None
     if typed is None:
-        yield Pair(way, plain(value), field.label, "")
+        yield Pair(path, plain(value), field.label, "")
         return
     kind, text = typed[1], label[typed.end() :]
     if kind == _TABLE_TYPE and isinstance(value, Table):
-        yield from _tables(way, value, inside)
+        yield from _tables(path, value, inside)
     elif kind == _ARRAY_TYPE and isinstance(value, list):
-        yield from _arrays(way, value, inside)
+        yield from _arrays(path, value, inside)
     elif not _same_text(kind, value, text, octets):
-        yield Pair(way, plain(value), f"({kind}) {text}", kind)
+        yield Pair(path, plain(value), f"({kind}) {text}", kind)
 
 
 def _below(field: TsharkField) -> tuple[list[TsharkField], bytes | None]:
-    """The values inside a value of a table, and its own bytes, None where they are not told.
+    """The values inside a value of a table, and its own bytes, None if tshark does not show them.
 
     Some types have a field name of their own (`amqp.field.timestamp`), so a value inside is known
     by its label, which has a type.
     """
     octets, inside = field.octets, []
-    for one in field.fields:
-        if one.name in _ABOUT_VALUE:
+    for inner in field.fields:
+        if inner.name in _ABOUT_VALUE:
             continue
-        if one.name != field.name and one.name.startswith("amqp.field."):
-            octets = one.octets
-        if one.name == field.name or _TYPED.search(one.label):
-            inside.append(one)
+        if inner.name != field.name and inner.name.startswith("amqp.field."):
+            octets = inner.octets
+        if inner.name == field.name or _TYPED.search(inner.label):
+            inside.append(inner)
     return inside, octets
 
 

@@ -34,7 +34,7 @@ LAST_SECONDS = 15
 """Seconds that the end of a run waits for spans that were not sent."""
 
 RETRYABLE = frozenset((429, 502, 503, 504))
-"""Answers after which the same may be sent again."""
+"""Status codes after which the same spans may be sent again."""
 
 
 class Sender:
@@ -42,7 +42,7 @@ class Sender:
 
     Attributes:
         sent, lost: Spans sent, and spans dropped.
-        trouble: Why spans were lost the last time; None while none were.
+        trouble: The reason of the last loss of spans; None before the first.
     """
 
     def __init__(self, url: str) -> None:
@@ -53,14 +53,16 @@ class Sender:
         self.sent = self.lost = 0
         self.trouble: str | None = None
         self._waiting: queue.Queue[tuple[bytes, int] | None] = queue.Queue(MAX_WAITING)
-        self._over = threading.Event()
+        self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="otlp", daemon=True)
         self._thread.start()
 
     def send(self, traces: dict[str, Any]) -> None:
         """Send traces soon; waits for nothing."""
         number = sum(
-            len(scope["spans"]) for each in traces["resourceSpans"] for scope in each["scopeSpans"]
+            len(scope["spans"])
+            for resource in traces["resourceSpans"]
+            for scope in resource["scopeSpans"]
         )
         try:
             self._waiting.put_nowait((json.dumps(traces).encode(), number))
@@ -70,36 +72,36 @@ class Sender:
     def close(self) -> None:
         """Send what waits, but not for ever."""
         end = time.monotonic() + LAST_SECONDS
-        self._over.set()
+        self._is_closed.set()
         with suppress(queue.Full):
             self._waiting.put(None, timeout=LAST_SECONDS)
         self._thread.join(max(0.0, end - time.monotonic()))
         while not self._waiting.empty():
-            left = self._waiting.get_nowait()
-            if left is not None:
-                self._lose(left[1], "the run ended before it took them")
+            entry = self._waiting.get_nowait()
+            if entry is not None:
+                self._lose(entry[1], "the run ended before it took them")
 
     def _run(self) -> None:
-        while (one := self._waiting.get()) is not None:
-            octets, number = one
-            why = self._post(octets)
-            if why is None:
+        while (entry := self._waiting.get()) is not None:
+            octets, number = entry
+            reason = self._post(octets)
+            if reason is None:
                 self.sent += number
             else:
-                self._lose(number, why)
+                self._lose(number, reason)
 
-    def _lose(self, number: int, why: str) -> None:
+    def _lose(self, number: int, reason: str) -> None:
         self.lost += number
-        self.trouble = why
+        self.trouble = reason
 
     def _post(self, octets: bytes) -> str | None:
         """Send a batch; None, or why it could not be sent."""
         pause = FIRST_PAUSE_SECONDS
         for tried in range(1, MAX_TRIES + 1):
-            why, again = self._try(octets)
-            if why is None or not again or tried == MAX_TRIES:
-                return why
-            self._over.wait(pause)
+            reason, may_retry = self._try(octets)
+            if reason is None or not may_retry or tried == MAX_TRIES:
+                return reason
+            self._is_closed.wait(pause)
             pause *= 2
         return None
 

@@ -1,6 +1,6 @@
 """Columns of messages as attributes of spans, by OpenTelemetry's messaging conventions.
 
-The conventions are not stable yet: one version of them stands here, as rows. What they have no name
+The conventions are not stable yet: one version of them is here, as rows. Things that have no name
 for is under `amqp.`.
 
 Source: https://github.com/open-telemetry/semantic-conventions/releases/tag/v1.27.0
@@ -22,7 +22,7 @@ class JourneyStep(NamedTuple):
 
     Attributes:
         operation: `messaging.operation.name`, and the first word of the span's name.
-        type: `messaging.operation.type`; None where the conventions have none.
+        type: `messaging.operation.type`; None if the conventions define none.
         kind: Of the span.
     """
 
@@ -65,4 +65,4 @@ ATTRIBUTES = {
     "packet_number": "amqp.packet_number",
     "capture": "amqp.capture",
 }
-"""Columns of the table `messages`, and the attribute that each becomes; null becomes none."""
+"""Columns of the table `messages`, and the attribute for each; null makes no attribute."""

@@ -22,11 +22,13 @@ def write(traces: Iterable[dict[str, Any]], sink: IO[bytes], form: str) -> int:
     """Write traces in a form; the number of spans."""
     encode = _protobuf() if form == PROTOBUF else _line
     number = 0
-    for one in traces:
+    for trace in traces:
         number += sum(
-            len(scope["spans"]) for each in one["resourceSpans"] for scope in each["scopeSpans"]
+            len(scope["spans"])
+            for resource in trace["resourceSpans"]
+            for scope in resource["scopeSpans"]
         )
-        sink.write(encode(one))
+        sink.write(encode(trace))
     return number
 
 
@@ -54,10 +56,10 @@ def _protobuf() -> Any:
 def _with_bytes(value: Any) -> Any:
     """The same with ids as protobuf's own JSON has bytes; OTLP/JSON has hexadecimal digits."""
     if isinstance(value, list):
-        return [_with_bytes(one) for one in value]
+        return [_with_bytes(item) for item in value]
     if isinstance(value, dict):
         return {
-            name: b64encode(bytes.fromhex(one)).decode() if name in _IDS else _with_bytes(one)
-            for name, one in value.items()
+            name: b64encode(bytes.fromhex(item)).decode() if name in _IDS else _with_bytes(item)
+            for name, item in value.items()
         }
     return value

@@ -5,8 +5,8 @@ settled, and the time in the queue one before it; both hang below the publish, i
 its link. A message with a `traceparent` header belongs to that trace, and its publish hangs below
 the span which that names; else the publish is the root of a trace of its own.
 
-Ids are hashes of what the rows say, so that a second run gives the same, and no row waits for
-another. A publish is told by its connection, its packet, and what of it a delivery has too: of
+Ids are hashes of values of the rows, so that a second run gives the same, and no row waits for
+another. A publish is identified by connection, packet, and the values that deliveries repeat: of
 messages in one packet that are alike in id, correlation id and size, the spans are one.
 
 Source: https://github.com/open-telemetry/opentelemetry-proto, trace.proto; W3C Trace Context §3.2.
@@ -71,7 +71,7 @@ def traces(
             service = services.get(row["connection_id"]) or (row["client"] or "").rpartition(":")[0]
             spans[service] += spans_of(row)
         scope = {"name": "amqpsniff", "version": version}
-        found = [
+        resource_spans = [
             {
                 "resource": {"attributes": _attributes({"service.name": service or "unknown"})},
                 "scopeSpans": [{"scope": scope, "spans": listed, "schemaUrl": SCHEMA_URL}],
@@ -80,12 +80,12 @@ def traces(
             for service, listed in spans.items()
             if listed
         ]
-        if found:
-            yield {"resourceSpans": found}
+        if resource_spans:
+            yield {"resourceSpans": resource_spans}
 
 
 def spans_of(row: Row) -> list[Span]:
-    """The spans of one message; none of a message without a time, nor of a return."""
+    """The spans of one message; empty for a message without a time, and for a return."""
     if row["ts_ns"] is None:
         return []
     if row["method"] in PUBLISHES:
@@ -95,59 +95,59 @@ def spans_of(row: Row) -> list[Span]:
 
 
 def _published(row: Row) -> list[Span]:
-    place = row["connection_id"], row["packet_number"]
-    trace_id, parent, state = _context(row, place)
-    own = _publish_id(trace_id, row, place)
+    publish = row["connection_id"], row["packet_number"]
+    trace_id, parent, state = _context(row, publish)
+    span_id = _publish_id(trace_id, row, publish)
     begin, end = row["ts_ns"], row["ts_ns"] + (row["outcome_ns"] or 0)
-    made = [_span(PUBLISH, row, (trace_id, own, parent, state), begin, end)]
+    spans = [_span(PUBLISH, row, (trace_id, span_id, parent, state), begin, end)]
     if row["outcome_ns"] is not None:
-        ids = trace_id, _id(8, trace_id, own, "confirm"), own, state
-        made.append(_span(CONFIRM, row, ids, begin, end))
-    return made
+        ids = trace_id, _id(8, trace_id, span_id, "confirm"), span_id, state
+        spans.append(_span(CONFIRM, row, ids, begin, end))
+    return spans
 
 
 def _delivered(row: Row, step: JourneyStep) -> list[Span]:
     published = row["published_packet_number"] is not None
-    own_place = row["connection_id"], row["packet_number"]
-    place = own_place
+    delivery = row["connection_id"], row["packet_number"]
+    publish = delivery
     if published:
-        place = row["published_connection_id"], row["published_packet_number"]
-    trace_id, parent, state = _context(row, place)
+        publish = row["published_connection_id"], row["published_packet_number"]
+    trace_id, parent, state = _context(row, publish)
     if published:
-        parent = _publish_id(trace_id, row, place)
+        parent = _publish_id(trace_id, row, publish)
     tag = row["delivery_tag"]
-    own = _id(8, trace_id, "deliver", *own_place, row["channel"], tag)
+    span_id = _id(8, trace_id, "deliver", *delivery, row["channel"], tag)
     begin, end = row["ts_ns"], row["ts_ns"] + (row["outcome_ns"] or 0)
-    made = []
+    spans = []
     if published and row["published_ns"] is not None:
-        ids = trace_id, _id(8, trace_id, own, "queue"), parent, state
-        made.append(_span(QUEUED, row, ids, begin - row["published_ns"], begin))
-    made.append(_span(step, row, (trace_id, own, parent, state), begin, end))
+        ids = trace_id, _id(8, trace_id, span_id, "queue"), parent, state
+        spans.append(_span(QUEUED, row, ids, begin - row["published_ns"], begin))
+    spans.append(_span(step, row, (trace_id, span_id, parent, state), begin, end))
     operation = OPERATIONS.get(row["outcome"] or "")
     if operation is not None and row["outcome_ns"] is not None:
-        ids = trace_id, _id(8, trace_id, own, "settle"), own, state
-        made.append(_span(SETTLE._replace(operation=operation), row, ids, end, end))
-    return made
+        ids = trace_id, _id(8, trace_id, span_id, "settle"), span_id, state
+        spans.append(_span(SETTLE._replace(operation=operation), row, ids, end, end))
+    return spans
 
 
-def _context(row: Row, place: tuple[Any, Any]) -> tuple[str, str, str]:
-    """Trace id, id of the span above, empty for none, and `tracestate`."""
+def _context(row: Row, packet: tuple[Any, Any]) -> tuple[str, str, str]:
+    """Trace id, id of the parent span or "", and `tracestate`."""
     headers = json.loads(row["headers"]) if row["headers"] else {}
-    given = headers.get("traceparent")
-    match = _TRACEPARENT.fullmatch(given) if isinstance(given, str) else None
+    header = headers.get("traceparent")
+    match = _TRACEPARENT.fullmatch(header) if isinstance(header, str) else None
     if match and match[1] != "0" * 32 and match[2] != "0" * 16:
         state = headers.get("tracestate")
         return match[1], match[2], state[:MAX_TRACESTATE] if isinstance(state, str) else ""
-    return _id(16, "trace", *_identity(row, place)), "", ""
+    return _id(16, "trace", *_identity(row, packet)), "", ""
 
 
-def _publish_id(trace_id: str, row: Row, place: tuple[Any, Any]) -> str:
-    return _id(8, trace_id, "publish", *_identity(row, place))
+def _publish_id(trace_id: str, row: Row, packet: tuple[Any, Any]) -> str:
+    return _id(8, trace_id, "publish", *_identity(row, packet))
 
 
-def _identity(row: Row, place: tuple[Any, Any]) -> tuple[Any, ...]:
+def _identity(row: Row, packet: tuple[Any, Any]) -> tuple[Any, ...]:
     """The values that a publish and its deliveries have in common."""
-    return *place, row["message_id"], row["correlation_id"], row["body_size"]
+    return *packet, row["message_id"], row["correlation_id"], row["body_size"]
 
 
 def _id(octets: int, *parts: Any) -> str:
@@ -160,26 +160,26 @@ def _span(
     step: JourneyStep, row: Row, ids: tuple[str, str, str, str], start_ns: int, end_ns: int
 ) -> Span:
     trace_id, span_id, parent, state = ids
-    said: Row = {**SYSTEM, "messaging.operation.name": step.operation}
+    attributes: Row = {**SYSTEM, "messaging.operation.name": step.operation}
     if step.type is not None:
-        said["messaging.operation.type"] = step.type
-    said |= {name: row[column] for column, name in ATTRIBUTES.items()}
+        attributes["messaging.operation.type"] = step.type
+    attributes |= {name: row[column] for column, name in ATTRIBUTES.items()}
     for side, name in (("server", row["server"]), ("client", row["client"])):
         host, _, port = (name or "").rpartition(":")
-        said[f"{side}.address"] = host.strip("[]") or None
-        said[f"{side}.port"] = int(port) if port.isdecimal() else None
+        attributes[f"{side}.address"] = host.strip("[]") or None
+        attributes[f"{side}.port"] = int(port) if port.isdecimal() else None
     failed = row["outcome"] in FAILED and step not in (QUEUED,)
     if failed:
-        said["error.type"] = row["outcome"]
-    where = row["exchange"] or row["queue"] or row["routing_key"] or ""
+        attributes["error.type"] = row["outcome"]
+    destination = row["exchange"] or row["queue"] or row["routing_key"] or ""
     span = {
         "traceId": trace_id,
         "spanId": span_id,
-        "name": f"{step.operation} {where}".strip(),
+        "name": f"{step.operation} {destination}".strip(),
         "kind": step.kind,
         "startTimeUnixNano": str(start_ns),
         "endTimeUnixNano": str(max(start_ns, end_ns)),
-        "attributes": _attributes(said),
+        "attributes": _attributes(attributes),
     }
     if parent:
         span["parentSpanId"] = parent
@@ -190,10 +190,12 @@ def _span(
     return span
 
 
-def _attributes(said: Mapping[str, Any]) -> list[Row]:
+def _attributes(attributes: Mapping[str, Any]) -> list[Row]:
     """Attributes with their types; null ones are left out."""
     return [
-        {"key": key, "value": _value(value)} for key, value in said.items() if value is not None
+        {"key": key, "value": _value(value)}
+        for key, value in attributes.items()
+        if value is not None
     ]
 
 

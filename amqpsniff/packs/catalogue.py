@@ -1,6 +1,6 @@
 """Packs: what frameworks and conventions write into messages, as rows of `packs.toml`.
 
-A pack says by what its messages are recognised (`when`) and where the values of columns stand. What
+A pack has conditions that recognise its messages (`when`) and the sources of columns. What
 recognises a message are names and words that repeat: names of headers and of the first level of a
 JSON body, exchange, content type and type. They are the `Shape` of a message, and messages of one
 shape have one `Reading`, which is made once. Nothing here looks at a message;
@@ -52,7 +52,7 @@ VALUED = (
 """Findings that a value shows: their codes are keys with a source of it."""
 
 LOOKED = (*VALUED, "addressed", "greets", "most_tries", "offset")
-"""All values that are looked at for findings alone: `addressed` is how many are to answer a request
+"""Values that only findings use: `addressed` is the number of consumers that answer a request
 that all get (0: that is not known), `greets` is there where a request needs no answer if nobody got
 it, `most_tries` is the number of tries after which its framework gives a message up, `offset` that
 of a message of a stream."""
@@ -77,7 +77,7 @@ FINDINGS = (
 """Findings that a pack may raise for messages of a shape."""
 
 ROLES = ("task", "task-v1", "result", "notification", "event")
-"""Kinds of messages whose readers findings look for."""
+"""Kinds of messages whose readers are checked for findings."""
 
 DEMANDED = ("message_id",)
 """Properties without which clients of a framework refuse a message."""
@@ -129,7 +129,7 @@ class ValueSource:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that a message or a client shows: a name that is there, a text that is as said."""
+    """A condition on a message or a client: a name exists, or a text matches."""
 
     place: str
     name: str
@@ -140,19 +140,19 @@ class Condition:
     def holds(self, value: object) -> bool:
         """True if a value, or None without one, meets the condition."""
         if self.text is not None:
-            found = value == self.text
+            is_met = value == self.text
         elif self.pattern is not None:
-            found = isinstance(value, str) and self.pattern.search(value) is not None
+            is_met = isinstance(value, str) and self.pattern.search(value) is not None
         else:
-            found = value is not None
-        return found != self.negated
+            is_met = value is not None
+        return is_met != self.negated
 
 
 MAX_READINGS = 1_024
 """Readings that are remembered: programs have a few."""
 
 Alternatives = tuple[tuple[Condition, ...], ...]
-"""Conditions; all those of one alternative hold."""
+"""Alternatives; all conditions of one of them must hold."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Pack:
 
 
 Words = tuple[str | None, str | None, str | None]
-"""Texts of the properties `SHAPE`; None for those that a message has not."""
+"""Texts of the properties `SHAPE`; None for properties that a message does not have."""
 
 
 @dataclass(frozen=True)
@@ -214,12 +214,12 @@ class Reading:
 
     Attributes:
         framework: Value of the column; None if none was recognised.
-        fields: (column, its sources) of what can be there.
+        fields: (column, its sources) for the columns that can have a value.
         needs_body: The body was not looked at and must be.
         findings: Codes that the shape shows.
         traces: Conventions of tracing that it follows, by the names of their packs.
         role: That of its framework; `dead-letter` for what a framework has put aside.
-        internal, awaited, broadcast: As a `Pack` says it.
+        internal, awaited, broadcast: See `Pack`.
     """
 
     framework: str | None
@@ -234,27 +234,35 @@ class Reading:
 
 
 class Packs:
-    """All packs of a run, in the order in which they are asked."""
+    """All packs of a run, in the order in which they are tried."""
 
     def __init__(self, packs: Iterable[Pack]) -> None:
         self.packs = tuple(packs)
         self._of_words = [
-            [one for one in self._conditions() if (one.place, one.name) == ("property", name)]
+            [
+                condition
+                for condition in self._conditions()
+                if (condition.place, condition.name) == ("property", name)
+            ]
             for name in SHAPE
         ]
         self._quick = [
             (
-                frozenset(one.text for one in asked),
-                list(dict.fromkeys(one.pattern.search for one in asked if one.pattern)),
+                frozenset(condition.text for condition in conditions),
+                list(
+                    dict.fromkeys(
+                        condition.pattern.search for condition in conditions if condition.pattern
+                    )
+                ),
             )
-            for asked in self._of_words
+            for conditions in self._of_words
         ]
         self._of_place = {
             place: [
-                (pack, some)
+                (pack, alternative)
                 for pack in self.packs
-                for some in pack.client
-                if all(one.place == place for one in some)
+                for alternative in pack.client
+                if all(condition.place == place for condition in alternative)
             ]
             for place in ("client", "property")
         }
@@ -263,17 +271,32 @@ class Packs:
 
     def _conditions(self) -> dict[Condition, None]:
         """The conditions of all packs, without repeats."""
-        asked = [one for pack in self.packs for some in pack.when for one in some]
-        asked += [one for pack in self.packs for _, some in pack.findings for one in some]
-        return dict.fromkeys(asked)
+        conditions = [
+            condition
+            for pack in self.packs
+            for alternative in pack.when
+            for condition in alternative
+        ]
+        conditions += [
+            condition
+            for pack in self.packs
+            for _, alternative in pack.findings
+            for condition in alternative
+        ]
+        return dict.fromkeys(conditions)
 
     @lru_cache(maxsize=32)  # noqa: B019 (packs are few, and `load` keeps them)
     def names(self, place: str) -> dict[str, tuple[str, ...]]:
         """The names that packs look for in headers or bodies, each with those that paths look for
         inside its value."""
-        sources = [one for pack in self.packs for some in pack.fields.values() for one in some]
-        asked: list[Condition | ValueSource] = [*self._conditions(), *sources]
-        names: dict[str, dict[str, None]] = {one.name: {} for one in asked if one.place == place}
+        sources = [
+            source
+            for pack in self.packs
+            for column_sources in pack.fields.values()
+            for source in column_sources
+        ]
+        items: list[Condition | ValueSource] = [*self._conditions(), *sources]
+        names: dict[str, dict[str, None]] = {item.name: {} for item in items if item.place == place}
         for source in sources:
             if source.only and place == "header":
                 names.setdefault(source.only[0], {})
@@ -286,53 +309,54 @@ class Packs:
         return min(map(len, self.names("body")), default=0) + len('{"":0}')
 
     @lru_cache(maxsize=1024)  # noqa: B019 (packs are few, and `load` keeps them)
-    def alike(self, place: int, word: str | None) -> str | None:
-        """A word at a place of `SHAPE` that meets the same conditions, always the same one: a
-        client may make up names, of which most meet those of no name."""
+    def alike(self, index: int, word: str | None) -> str | None:
+        """A word for the property at an index of `SHAPE` that meets the same conditions, always the
+        same one: clients may make up names, of which most meet no condition."""
         if word is None:
             return None
-        texts, searches = self._quick[place]
+        texts, searches = self._quick[index]
         if word not in texts:
             for search in searches:
                 if search(word):
                     break
             else:
-                return self._alike.setdefault(place, word)
-        met = tuple([one.holds(word) for one in self._of_words[place]])
-        return self._alike.setdefault((place, met), word)
+                return self._alike.setdefault(index, word)
+        results = tuple([condition.holds(word) for condition in self._of_words[index]])
+        return self._alike.setdefault((index, results), word)
 
     def reading(self, shape: Shape, columns: Collection[str] = COLUMNS) -> Reading:
         """The reading of messages of a shape: their first framework, and all conventions; `columns`
-        are those of `FIELDS` that are wanted.
+        are the requested ones of `FIELDS`.
 
-        A framework that is told without the body goes before others that the body tells. Shapes
-        whose words are `alike` are read once.
+        A framework that is recognised without the body comes before others that need the body.
+        Shapes whose words are `alike` are read once.
         """
         alike = tuple(map(self.alike, count(), shape.words))
         key = alike, shape.headers, shape.body, tuple(columns)
-        found = self._readings.get(key)
-        if found is None:
+        reading = self._readings.get(key)
+        if reading is None:
             if len(self._readings) >= MAX_READINGS:
                 self._readings.clear()
-            found = self._readings[key] = self._read(shape, columns)
-        return found
+            reading = self._readings[key] = self._read(shape, columns)
+        return reading
 
     def _read(self, shape: Shape, columns: Collection[str]) -> Reading:
         head = Shape(shape.words, shape.headers)
-        told = next(
-            (one.framework for one in self.packs if one.framework and _shown(one.when, head)), None
+        early_framework = next(
+            (pack.framework for pack in self.packs if pack.framework and _shown(pack.when, head)),
+            None,
         )
         framework: Pack | None = None
         chosen = []
         needs_body = False
         for pack in self.packs:
-            if pack.framework and (framework or told not in (None, pack.framework)):
+            if pack.framework and (framework or early_framework not in (None, pack.framework)):
                 continue
-            shown = _shown(pack.when, shape)
-            if shown is None:
+            is_shown = _shown(pack.when, shape)
+            if is_shown is None:
                 needs_body = True
-                told = None if pack.framework else told
-            elif shown:
+                early_framework = None if pack.framework else early_framework
+            elif is_shown:
                 chosen.append(pack)
                 framework = pack if pack.framework else framework
         chosen.sort(key=lambda pack: pack.framework is None)
@@ -341,19 +365,30 @@ class Packs:
             for column, sources in pack.fields.items():
                 if column not in columns:
                     continue
-                there = [source for source in sources if _may_be(source, shape)]
-                fields.setdefault(column, []).extend(there)
+                possible = [source for source in sources if _may_be(source, shape)]
+                fields.setdefault(column, []).extend(possible)
         if shape.body is None:
-            needs_body |= any(one.place == "body" for some in fields.values() for one in some)
-        rows = tuple((column, tuple(some)) for column, some in fields.items() if some)
-        codes = dict.fromkeys(
-            code for pack in chosen for code, more in pack.findings if _shown((more,), shape)
+            needs_body |= any(
+                source.place == "body"
+                for column_sources in fields.values()
+                for source in column_sources
+            )
+        rows = tuple(
+            (column, tuple(column_sources))
+            for column, column_sources in fields.items()
+            if column_sources
         )
-        undecided = needs_body and told is None
+        codes = dict.fromkeys(
+            code
+            for pack in chosen
+            for code, conditions in pack.findings
+            if _shown((conditions,), shape)
+        )
+        undecided = needs_body and early_framework is None
         name = framework.framework if framework and not undecided else None
         flags = (any(getattr(pack, flag) for pack in chosen) for flag in _FLAGS)
-        traces = (one.name for one in chosen if "trace_id" in one.fields and not one.framework)
-        role = next((one.role for one in chosen if one.role), None)
+        traces = (pack.name for pack in chosen if "trace_id" in pack.fields and not pack.framework)
+        role = next((pack.role for pack in chosen if pack.role), None)
         role = "dead-letter" if "retries-exhausted" in codes else role
         return Reading(name, rows, needs_body, tuple(codes), tuple(traces), role, *flags)
 
@@ -362,8 +397,8 @@ class Packs:
         pack = self.client_pack(properties)
         if pack is None:
             return None, None
-        found = (properties.get(one.name) for one in pack.application)
-        texts = (text for text in found if isinstance(text, str) and text)
+        values = (properties.get(source.name) for source in pack.application)
+        texts = (text for text in values if isinstance(text, str) and text)
         return pack.framework, next(texts, None)
 
     def client_pack(self, properties: dict[str, Any]) -> Pack | None:
@@ -375,8 +410,8 @@ class Packs:
         return self._of_client("property", {"queue": queue}) is not None
 
     def _of_client(self, place: str, values: dict[str, Any]) -> Pack | None:
-        for pack, some in self._of_place[place]:
-            if all(one.holds(values.get(one.name)) for one in some):
+        for pack, conditions in self._of_place[place]:
+            if all(condition.holds(values.get(condition.name)) for condition in conditions):
                 return pack
         return None
 
@@ -386,10 +421,10 @@ def _shown(alternatives: Alternatives, shape: Shape) -> bool | None:
     answer: bool | None = False
     for alternative in alternatives:
         unread = False
-        for one in alternative:
-            if one.place == "body" and shape.body is None:
+        for condition in alternative:
+            if condition.place == "body" and shape.body is None:
                 unread = True
-            elif not one.holds(_value(one, shape)):
+            elif not condition.holds(_value(condition, shape)):
                 break
         else:
             if not unread:
@@ -435,9 +470,9 @@ class PackFile(NamedTuple):
 
 @lru_cache(maxsize=16)
 def load(*files: PackFile) -> Packs:
-    """The packs of files, and after them our own; raises UsageError for what a file has wrong."""
-    read = [pack for file in files for pack in parse(file.text, file.name)]
-    return Packs((*read, *_own()))
+    """The packs of files, and after them our own; raises UsageError for an error in a file."""
+    packs = [pack for file in files for pack in parse(file.text, file.name)]
+    return Packs((*packs, *_own()))
 
 
 @lru_cache(maxsize=1)
@@ -463,46 +498,48 @@ def _pack(name: str, section: Any, text: str, file: str) -> Pack:
             raise ValueError(f"`{name}` is in no section; begin with a line like [shop-events]")
         for key in section:
             if key not in _OTHER_KEYS and key not in FIELDS:
-                known = ", ".join((*_OTHER_KEYS, *FIELDS))
-                raise ValueError(f"no key `{key}`; there are {known}")
+                known_keys = ", ".join((*_OTHER_KEYS, *FIELDS))
+                raise ValueError(f"no key `{key}`; there are {known_keys}")
         values = {key: tuple(_texts(value)) for key, value in section.items()}
         for key in ("title", "framework", "role", "demands", *_FLAGS):
             if len(values.get(key, ("",))) != 1:
                 raise ValueError(f"`{key}` is one text")
-        found: dict[str, Any] = {}
+        parsed: dict[str, Any] = {}
         for key in ("when", "client"):
-            found[key] = tuple(_alternative(one, key) for one in values.get(key, ()))
+            parsed[key] = tuple(
+                _alternative(alternative, key) for alternative in values.get(key, ())
+            )
         for key in ("application", *FIELDS):
-            found[key] = tuple(_source(one, key) for one in values.get(key, ()))
-        role, demands = (values.get(one, (None,))[0] for one in ("role", "demands"))
-        for key, one, words in (("role", role, ROLES), ("demands", demands, DEMANDED)):
-            if one not in (None, *words):
-                raise ValueError(f"no {key} `{one}`; there is {', '.join(words)}")
+            parsed[key] = tuple(_source(source, key) for source in values.get(key, ()))
+        role, demands = (values.get(name_of_key, (None,))[0] for name_of_key in ("role", "demands"))
+        for key, word, words in (("role", role, ROLES), ("demands", demands, DEMANDED)):
+            if word not in (None, *words):
+                raise ValueError(f"no {key} `{word}`; there is {', '.join(words)}")
         key = "findings"
-        codes = tuple(_finding(one) for one in values.get(key, ()))
+        codes = tuple(_finding(finding) for finding in values.get(key, ()))
         key = ""
-        if not found["when"] and not found["client"]:
+        if not parsed["when"] and not parsed["client"]:
             raise ValueError("nothing recognises it; add `when` or `client`")
     except ValueError as error:
         line = _line(text, name, key)
         raise UsageError(f"packs {file}, line {line}, [{name}]: {error}") from None
-    fields = {column: found[column] for column in FIELDS if found[column]}
+    fields = {column: parsed[column] for column in FIELDS if parsed[column]}
     (title,), (framework,) = values.get("title", (name,)), values.get("framework", (None,))
     return Pack(
-        name, title, framework, found["when"], fields, found["client"], found["application"],
+        name, title, framework, parsed["when"], fields, parsed["client"], parsed["application"],
         codes, role, demands, *(flag in values for flag in _FLAGS),
     )  # fmt: skip
 
 
 def _texts(value: Any) -> Iterator[str]:
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, str) or not one:
-            raise ValueError(f"`{one}` is not a text; write a text, or several in [ ]")
-        yield one
+    for text in value if isinstance(value, list) else [value]:
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"`{text}` is not a text; write a text, or several in [ ]")
+        yield text
 
 
 def _alternative(text: str, key: str) -> tuple[Condition, ...]:
-    return tuple(_condition(one.strip(), key) for one in text.split(" & "))
+    return tuple(_condition(condition.strip(), key) for condition in text.split(" & "))
 
 
 def _condition(text: str, key: str) -> Condition:
@@ -544,8 +581,8 @@ def _source(text: str, column: str) -> ValueSource:
     path = tuple(
         name_ or int(index) for name_, index in _STEP.findall(match["path"] or "")
     )  # fmt: skip
-    only = (match["header"], match["wanted"]) if match["header"] else None
-    return ValueSource(place, name, path, pattern, form, only)
+    required_header = (match["header"], match["wanted"]) if match["header"] else None
+    return ValueSource(place, name, path, pattern, form, required_header)
 
 
 def _place(match: re.Match[str], properties: tuple[str, ...]) -> tuple[str, str]:
@@ -553,8 +590,8 @@ def _place(match: re.Match[str], properties: tuple[str, ...]) -> tuple[str, str]
         return match["place"], match["name"]
     name = match["property"]
     if name not in properties:
-        known = ", ".join((*(f"{place}:NAME" for place in NAMED), *properties))
-        raise ValueError(f"no place `{name}`; there are {known}")
+        known_places = ", ".join((*(f"{place}:NAME" for place in NAMED), *properties))
+        raise ValueError(f"no place `{name}`; there are {known_places}")
     return "property", name
 
 

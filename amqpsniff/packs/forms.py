@@ -75,21 +75,21 @@ def _hex64(value: object, _: int | None) -> str | None:
 
 def _hops(value: object) -> list[dict[str, object]]:
     """The entries of a list of tables."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [hop for hop in value if isinstance(hop, dict)] if isinstance(value, list) else []
 
 
 def _shovelled_twice(value: object, _: int | None) -> str | None:
-    """Of the list that shovels write, the name of one that is there twice, in words."""
-    names = [one.get("shovel-name") for one in _hops(value)]
-    twice = next((one for one in names if one and names.count(one) > 1), None)
-    return f"shovel {twice} moved it twice" if twice else None
+    """A text with the name of a shovel that is twice in the list that shovels write."""
+    names = [hop.get("shovel-name") for hop in _hops(value)]
+    repeated = next((name for name in names if name and names.count(name) > 1), None)
+    return f"shovel {repeated} moved it twice" if repeated else None
 
 
 def _with_password(value: object, _: int | None) -> str | None:
     """Of the list that shovels write, the name of a URI that has a password."""
-    named = ((name, uri) for one in _hops(value) for name, uri in one.items())
-    found = (name for name, uri in named if isinstance(uri, str) and _PASSWORD.search(uri))
-    return next(found, None)
+    fields = ((name, uri) for hop in _hops(value) for name, uri in hop.items())
+    names = (name for name, uri in fields if isinstance(uri, str) and _PASSWORD.search(uri))
+    return next(names, None)
 
 
 def _visited(value: object, _: int | None) -> str | None:
@@ -124,7 +124,7 @@ def _many(value: object, _: int | None) -> int | None:
 
 
 def _several(value: object, _: int | None) -> int | None:
-    """The length of a list of tables, where there are two or more."""
+    """The length of a list of two or more tables."""
     count = len(_hops(value))
     return count if count > 1 else None
 

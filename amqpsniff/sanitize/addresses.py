@@ -3,9 +3,9 @@
 IPv4 networks of 24 bits become 10.0.0.0/24, 10.0.1.0/24 and so on, and hosts in them .1, .2 and so
 on; IPv6 networks of 64 bits become fd00::/64, fd00:0:0:1::/64, …; so what was in one network still
 is. MAC addresses become 02:00:00:00:00:01 and on. Ports from 32,768 on, which clients are given by
-their system, are numbered from there; those below say what service it is and stay, as do addresses
-that name nobody: unspecified, loopback, multicast and broadcast ones. Made of what was made so
-before, pseudonyms are the same again.
+their system, are numbered from there; those below identify a service and stay, as do addresses
+that identify no host: unspecified, loopback, multicast and broadcast ones. Pseudonyms of pseudonyms
+are the same again.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class AddressPseudonyms:
         """Of four bytes."""
         if address[0] in (0, 127) or address[0] >= 224:
             return address
-        made = self._ipv4.get(address)
-        if made is None:
+        pseudonym = self._ipv4.get(address)
+        if pseudonym is None:
             network = _numbered(self._ipv4_networks, address[:3])
             number = _TEN + (network << 8) + (self._host(address[:3]) & 0xFF)
-            made = self._ipv4[address] = (number & 0xFFFFFFFF).to_bytes(4, "big")
+            pseudonym = self._ipv4[address] = (number & 0xFFFFFFFF).to_bytes(4, "big")
             _bound(self._ipv4)
-        return made
+        return pseudonym
 
     def ipv6(self, address: bytes) -> bytes:
         """Of sixteen bytes."""
@@ -54,16 +54,16 @@ class AddressPseudonyms:
             return _without_interface(address)
         if address.startswith(_MAPPED):
             return _MAPPED + self.ipv4(address[12:])
-        made = self._ipv6.get(address)
-        if made is None:
+        pseudonym = self._ipv6.get(address)
+        if pseudonym is None:
             prefix = address[:8]
             upper = _LINK_LOCAL
             if prefix[:2] != b"\xfe\x80":
                 upper = _UNIQUE_LOCAL + _numbered(self._ipv6_networks, prefix)
-            made = upper.to_bytes(8, "big") + self._host(prefix).to_bytes(8, "big")
-            self._ipv6[address] = made
+            pseudonym = upper.to_bytes(8, "big") + self._host(prefix).to_bytes(8, "big")
+            self._ipv6[address] = pseudonym
             _bound(self._ipv6)
-        return made
+        return pseudonym
 
     def mac(self, address: bytes) -> bytes:
         """Of six bytes; group addresses of IPv6 lose the part that is a host's."""
@@ -71,11 +71,11 @@ class AddressPseudonyms:
             return address[:3] + bytes(3)
         if address[0] & 1 or address == bytes(6):
             return address
-        made = self._macs.get(address)
-        if made is None:
-            made = self._macs[address] = b"\x02" + (len(self._macs) + 1).to_bytes(5, "big")
+        pseudonym = self._macs.get(address)
+        if pseudonym is None:
+            pseudonym = self._macs[address] = b"\x02" + (len(self._macs) + 1).to_bytes(5, "big")
             _bound(self._macs)
-        return made
+        return pseudonym
 
     def port(self, port: int) -> int:
         """A TCP or UDP port."""

@@ -1,4 +1,4 @@
-"""Frames of AMQP 1.0: the bytes that stand in the safe capture where a claim says that one is.
+"""Frames of AMQP 1.0: the bytes of the safe capture for each claim of one.
 
 The performative is cleaned by the rules of its fields. The payload of a transfer is a piece of a
 message, whose sections may go on in later transfers of the link. A section that is not whole is
@@ -72,7 +72,7 @@ _DECLARING = MANAGEMENT_NODE.encode()
 _PROPERTIES = 0x73
 
 Span = tuple[int, bytes]
-"""A stream offset, and the bytes that stand there."""
+"""A stream offset, and the bytes at it."""
 
 
 @dataclass
@@ -89,17 +89,18 @@ class _Link:
 
 @dataclass
 class _Message:
-    """A message under way; `pieces` are the places of the bytes of a section that is not whole.
+    """A message under way; `pieces` are the offsets and sizes of a section that is not whole.
 
-    `secret`: it brings a token, by what it says itself.
+    `needed`: size of the next section, if it is known. `data_left`: bytes of a data section that
+    are still to come. `secret`: the message itself shows that it carries a token.
     """
 
     number: int
     link: _Link
     pending: bytearray = field(default_factory=bytearray)
     pieces: list[tuple[int, int]] = field(default_factory=list)
-    wanted: int = 0
-    left: int = 0
+    needed: int = 0
+    data_left: int = 0
     next: int = -1
     unread: bool = False
     secret: bool = False
@@ -120,27 +121,27 @@ class Amqp10Cleaner:
 
     Args:
         values: Cleans texts, and knows the options.
-        keep_bodies: Whether bodies are kept, but tokens.
+        keep_bodies: Keep bodies, except tokens.
     """
 
     def __init__(self, values: ValueCleaner, *, keep_bodies: bool) -> None:
         self._typed = TypedCleaner(values)
         self._keep_bodies = keep_bodies
         self._directions: dict[tuple[int, int], _Direction] = {}
-        self._held = 0
+        self._held_bytes = 0
         self._mended: list[Span] = []
 
     def clean(self, claim: Claim) -> bytes:
-        """The bytes from the claim's offset on; what else changed is taken with `mended`."""
-        way = self._directions.setdefault((claim.conversation, claim.direction), _Direction())
+        """The bytes from the claim's offset on; `mended` has changes of earlier bytes."""
+        direction = self._directions.setdefault((claim.conversation, claim.direction), _Direction())
         octets = bytearray(claim.payload)
         if claim.kind == claims.AMQP10_PAYLOAD:
-            if way.current is None:
+            if direction.current is None:
                 return filler(len(octets))
-            self._payload(way.current, octets, 0, claim.offset)
+            self._payload(direction.current, octets, 0, claim.offset)
             return bytes(octets)
-        way.current = None
-        self._frame(way, octets, claim)
+        direction.current = None
+        self._frame(direction, octets, claim)
         return bytes(octets)
 
     def mended(self) -> Iterator[Span]:
@@ -151,20 +152,20 @@ class Amqp10Cleaner:
     def end(self, conversation: int) -> None:
         """A conversation is over."""
         for direction in (0, 1):
-            way = self._directions.pop((conversation, direction), None)
-            for message in way.messages.values() if way else ():
+            state = self._directions.pop((conversation, direction), None)
+            for message in state.messages.values() if state else ():
                 self._forget(message)
 
     # frames
 
-    def _frame(self, way: _Direction, octets: bytearray, claim: Claim) -> None:
+    def _frame(self, direction: _Direction, octets: bytearray, claim: Claim) -> None:
         end = len(octets)
         if end < HEADER_BYTES:
             fill(octets, 0, end)
             return
         begin = 4 * octets[4]
         fill(octets, HEADER_BYTES, min(begin, end))
-        whole = int.from_bytes(octets[:4], "big") == end
+        is_whole = int.from_bytes(octets[:4], "big") == end
         if begin < HEADER_BYTES or begin + 1 >= end or octets[begin] != 0:
             fill(octets, min(max(begin, HEADER_BYTES), end), end)
             return
@@ -179,26 +180,26 @@ class Amqp10Cleaner:
         fields = _Fields(before, at, end)
         key = int.from_bytes(octets[6:8], "big") | (fields.number(code == _ATTACH) << 16)
         if code == _INIT:
-            way.mechanism = fields.text(0)
-        self._typed.mechanism = way.mechanism
+            direction.mechanism = fields.text(0)
+        self._typed.mechanism = direction.mechanism
         at = self._typed.fields(octets, at, end, code)
         if code == _ATTACH:
-            self._attach(way, key, fields)
+            self._attach(direction, key, fields)
         elif code == _DETACH:
-            way.links.pop(key, None)
+            direction.links.pop(key, None)
         elif code == _TRANSFER and at >= 0:
-            self._transfer(way, key, fields, octets, at, claim.offset, whole)
+            self._transfer(direction, key, fields, octets, at, claim.offset, is_whole)
             return
         if at >= 0:
             fill(octets, at, end)
 
-    def _attach(self, way: _Direction, key: int, fields: _Fields) -> None:
+    def _attach(self, direction: _Direction, key: int, fields: _Fields) -> None:
         """Remember the address of a link."""
-        if len(way.links) >= MAX_LINKS:
-            way.links.pop(key, None)
+        if len(direction.links) >= MAX_LINKS:
+            direction.links.pop(key, None)
             return
         (_, source), (code, target) = fields.terminus(5), fields.terminus(6)
-        way.links[key] = _Link(
+        direction.links[key] = _Link(
             manages=source.endswith(_MANAGING) or target.endswith(_MANAGING),
             declares=_DECLARING in (source, target),
             secret=source.endswith(_MANAGING[0]) or target.endswith(_MANAGING[0]),
@@ -207,40 +208,40 @@ class Amqp10Cleaner:
 
     def _transfer(
         self,
-        way: _Direction,
+        direction: _Direction,
         key: int,
         fields: _Fields,
         octets: bytearray,
         at: int,
         offset: int,
-        whole: bool,
+        is_whole: bool,
     ) -> None:
         """A transfer, whose payload begins at `at` of the frame."""
-        message = way.messages.get(key)
+        message = direction.messages.get(key)
         number = fields.number(1)
         if message is None or (number >= 0 and number != message.number):
             if message is not None:
                 self._forget(message)
-            link = way.links.get(key) or _Link(secret=len(way.links) >= MAX_LINKS)
+            link = direction.links.get(key) or _Link(secret=len(direction.links) >= MAX_LINKS)
             message = _Message(number, link)
-            message.unread = len(way.messages) >= MAX_LINKS
+            message.unread = len(direction.messages) >= MAX_LINKS
             if not message.unread:
-                way.messages[key] = message
+                direction.messages[key] = message
         message.next = offset + at
         self._payload(message, octets, at, offset + at)
         if fields.truth(5) and not fields.truth(9):
-            way.current = None if whole else message
+            direction.current = None if is_whole else message
             return
-        way.messages.pop(key, None)
-        way.current = None if whole else message
-        if whole:
+        direction.messages.pop(key, None)
+        direction.current = None if is_whole else message
+        if is_whole:
             self._forget(message)
 
     # payloads
 
     def _forget(self, message: _Message) -> None:
-        """A message is over: what of it is not whole stays filler."""
-        self._held -= len(message.pending)
+        """A message is over: its incomplete section stays filler."""
+        self._held_bytes -= len(message.pending)
         message.pending.clear()
         message.pieces.clear()
 
@@ -248,20 +249,20 @@ class Amqp10Cleaner:
         """Clean more of a message, the bytes from `at` on; the first is at `offset`."""
         count = len(octets) - at
         if message.next >= 0 and offset > message.next:
-            lost = offset - message.next
-            known = min(lost, message.left)
-            message.left -= known
-            message.unread = message.unread or known < lost or bool(message.pending)
+            lost_bytes = offset - message.next
+            covered = min(lost_bytes, message.data_left)
+            message.data_left -= covered
+            message.unread = message.unread or covered < lost_bytes or bool(message.pending)
         message.next = offset + count
-        if message.left > 0 and count:
-            known = min(message.left, count)
-            message.left -= known
-            self._data(message, octets, at, at + known)
-            at, offset, count = at + known, offset + known, count - known
+        if message.data_left > 0 and count:
+            covered = min(message.data_left, count)
+            message.data_left -= covered
+            self._data(message, octets, at, at + covered)
+            at, offset, count = at + covered, offset + covered, count - covered
         if message.unread or count == 0:
             fill(octets, at, len(octets))
             return
-        room = min(2 * MAX_SECTION_BYTES, MAX_HELD_BYTES - self._held + len(message.pending))
+        room = min(2 * MAX_SECTION_BYTES, MAX_HELD_BYTES - self._held_bytes + len(message.pending))
         if len(message.pending) + count > room:
             message.unread = True
             fill(octets, at, len(octets))
@@ -269,9 +270,9 @@ class Amqp10Cleaner:
         begin = len(message.pending)
         message.pending += octets[at:]
         message.pieces.append((offset, count))
-        self._held += count
+        self._held_bytes += count
         fill(octets, at, len(octets))
-        if len(message.pending) < message.wanted:
+        if len(message.pending) < message.needed:
             return
         safe = bytearray(message.pending)
         stop = self._sections(message, safe)
@@ -282,14 +283,14 @@ class Amqp10Cleaner:
         """Mend the earlier bytes of sections that are whole, up to `stop`, and keep the rest."""
         at = 0
         pieces, message.pieces = message.pieces, []
-        for place, (offset, count) in enumerate(pieces):
-            known = min(max(stop - at, 0), count)
-            if known and place < len(pieces) - 1:
-                self._mended.append((offset, bytes(safe[at : at + known])))
-            if known < count:
-                message.pieces.append((offset + known, count - known))
+        for index, (offset, count) in enumerate(pieces):
+            cleaned = min(max(stop - at, 0), count)
+            if cleaned and index < len(pieces) - 1:
+                self._mended.append((offset, bytes(safe[at : at + cleaned])))
+            if cleaned < count:
+                message.pieces.append((offset + cleaned, count - cleaned))
             at += count
-        self._held -= stop
+        self._held_bytes -= stop
         del message.pending[:stop]
         if message.unread:
             self._forget(message)
@@ -297,42 +298,42 @@ class Amqp10Cleaner:
     def _sections(self, message: _Message, octets: bytearray) -> int:
         """Clean the sections that are whole; the position behind them.
 
-        `wanted` is how many bytes of the next one there must be.
+        `needed` is the number of bytes that the next one has.
         """
         at, end = 0, len(octets)
         while at < end and not message.unread:
-            message.wanted = 0
+            message.needed = 0
             head = bytes(octets[at : at + MAX_HEAD_BYTES])
-            code, place = _descriptor(head)
-            extent = _extent(head, place) if place > 0 else 0
-            if extent < 0 or place < 0:
+            code, body_at = _descriptor(head)
+            extent = _extent(head, body_at) if body_at > 0 else 0
+            if extent < 0 or body_at < 0:
                 message.unread = True  # no section begins so
             elif extent == 0:
                 message.unread = len(head) >= MAX_HEAD_BYTES
                 break
-            elif code in _BODIES and (head[place] in _BINARIES or extent > MAX_SECTION_BYTES):
-                start = at + place + 1 + _WIDTHS.get(head[place], 0)
-                stop = min(at + place + extent, end)
+            elif code in _BODIES and (head[body_at] in _BINARIES or extent > MAX_SECTION_BYTES):
+                start = at + body_at + 1 + _WIDTHS.get(head[body_at], 0)
+                stop = min(at + body_at + extent, end)
                 self._data(message, octets, start, stop)
-                message.left = place + extent - (stop - at)
+                message.data_left = body_at + extent - (stop - at)
                 at = stop
             elif extent > MAX_SECTION_BYTES:
                 message.unread = True
-            elif at + place + extent > end:
-                message.wanted = place + extent
+            elif at + body_at + extent > end:
+                message.needed = body_at + extent
                 break
             else:
-                self._section(message, octets, at, place, at + place + extent, code)
-                at += place + extent
+                self._section(message, octets, at, body_at, at + body_at + extent, code)
+                at += body_at + extent
         if message.unread:
             fill(octets, at, end)
             return end
         return at
 
     def _section(
-        self, message: _Message, octets: bytearray, at: int, place: int, end: int, code: int
+        self, message: _Message, octets: bytearray, at: int, body_at: int, end: int, code: int
     ) -> None:
-        """Clean a section that is whole and no data; its constructor is behind `place` bytes."""
+        """Clean a section that is whole and no data; its constructor is behind `body_at` bytes."""
         link = message.link
         action = _SECTION_ACTIONS.get(code, FILL)
         if code in _BODIES:
@@ -347,11 +348,11 @@ class Amqp10Cleaner:
             action = REQUEST if link.manages else HEADERS
         elif code == _PROPERTIES and TOKEN_PATH in octets[at:end]:
             message.secret = True
-        self._typed.descriptor(octets, at + 1, at + place)
+        self._typed.descriptor(octets, at + 1, at + body_at)
         if code in _LISTS:
-            self._typed.fields(octets, at + place, end, code)
+            self._typed.fields(octets, at + body_at, end, code)
         else:
-            self._typed.value(octets, at + place, end, action)
+            self._typed.value(octets, at + body_at, end, action)
 
     def _data(self, message: _Message, octets: bytearray, at: int, end: int) -> None:
         if not self._keep_bodies or message.link.secret or message.secret:
@@ -359,30 +360,30 @@ class Amqp10Cleaner:
 
 
 class _Fields:
-    """The fields of a performative before it was cleaned, by place."""
+    """The fields of a performative before it was cleaned, by index."""
 
     def __init__(self, octets: bytes, at: int, end: int) -> None:
         self._fields = _items(octets[at:end])
 
-    def _field(self, place: int) -> bytes:
-        return self._fields[place] if place < len(self._fields) else b""
+    def _field(self, index: int) -> bytes:
+        return self._fields[index] if index < len(self._fields) else b""
 
-    def number(self, place: int) -> int:
+    def number(self, index: int) -> int:
         """An unsigned number; -1 for another value."""
-        octets = self._field(place)
+        octets = self._field(index)
         return int.from_bytes(octets[1:], "big") if octets and octets[0] in _UNSIGNED else -1
 
-    def truth(self, place: int) -> bool:
-        """True if a truth is there and true."""
-        return self._field(place) in (b"\x41", b"\x56\1")
+    def truth(self, index: int) -> bool:
+        """True if the field is the truth value true."""
+        return self._field(index) in (b"\x41", b"\x56\1")
 
-    def text(self, place: int) -> bytes:
+    def text(self, index: int) -> bytes:
         """A text; empty for another value."""
-        return _text(self._field(place))
+        return _text(self._field(index))
 
-    def terminus(self, place: int) -> tuple[int, bytes]:
-        """The descriptor of a source or target and its address, empty for none."""
-        octets = self._field(place)
+    def terminus(self, index: int) -> tuple[int, bytes]:
+        """The descriptor of a source or target and its address; empty without one."""
+        octets = self._field(index)
         code, at = _descriptor(octets)
         items = _items(octets[at:]) if at > 0 else []
         return code, _text(items[0]) if items else b""
@@ -394,9 +395,8 @@ def _text(octets: bytes) -> bytes:
 
 
 def _descriptor(octets: bytes) -> tuple[int, int]:
-    """The descriptor of a value, and where its constructor is: 0 for too few bytes, -1 for none.
-
-    The code is -1 for one that is not the standard's.
+    """The code of a value's descriptor, and the position of its constructor: 0 for too few bytes,
+    -1 without one. The code is -1 for a descriptor that is not the standard's.
     """
     if len(octets) < 2 or octets[0]:
         return -1, -1 if octets and octets[0] else 0
@@ -409,7 +409,7 @@ def _descriptor(octets: bytes) -> tuple[int, int]:
 
 
 def _extent(octets: bytes, at: int) -> int:
-    """How many bytes the value at `at` takes; 0 where too few are there to tell, -1 for none."""
+    """Size of the value at `at`; 0 if too few bytes are there to know, -1 for an invalid value."""
     begin = at
     while at < len(octets) and octets[at] == 0:  # described, a descriptor that is not
         inner = _extent(octets, at + 1) if octets[at + 1 : at + 2] != b"\0" else -1
@@ -430,16 +430,16 @@ def _extent(octets: bytes, at: int) -> int:
 
 def _items(octets: bytes) -> list[bytes]:
     """The items of a list that are whole."""
-    found: list[bytes] = []
+    items: list[bytes] = []
     width = {0xC0: 1, 0xD0: 4}.get(octets[0]) if octets else None
     if width is None:
-        return found
+        return items
     count = int.from_bytes(octets[1 + width : 1 + 2 * width], "big")
     at = 1 + 2 * width
-    while len(found) < min(count, MAX_FIELDS) and at < len(octets):
+    while len(items) < min(count, MAX_FIELDS) and at < len(octets):
         extent = _extent(octets, at)
         if extent <= 0 or at + extent > len(octets):
             break
-        found.append(octets[at : at + extent])
+        items.append(octets[at : at + extent])
         at += extent
-    return found
+    return items

@@ -1,7 +1,7 @@
 """Certificates: DER whose structure, kinds of fields and times stay, and whose contents do not.
 
-Lengths and tags stay, so that what is there can still be read: which fields, how long the keys,
-when it ends. Names become filler or pseudonyms; keys, signatures, serial numbers and all else are
+Lengths and tags stay, so that a reader still sees the fields, the lengths of keys and the times
+of validity. Names become filler or pseudonyms; keys, signatures, serial numbers and all else are
 filler.
 
 Source: X.690 §8, RFC 5280 §4.1 and §4.2.1.6.
@@ -15,7 +15,7 @@ _CONSTRUCTED = 0x20
 _BOOLEAN, _INTEGER, _BITS, _BYTES, _NULL, _OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 _TIMES = (0x17, 0x18)
 _WITHIN = (0x30, _BITS, _BYTES)
-"""What elements begin with that stand inside bytes or bits: a sequence, or one of these again."""
+"""First bytes of elements inside bytes or bits: a sequence, or bytes or bits again."""
 _ADDRESS = 0x87
 _NAMES = (0x0C, 0x13, 0x14, 0x16, 0x81, 0x82, 0x86)
 """UTF8String, PrintableString, TeletexString, IA5String; mail address, host and URI of SANs."""
@@ -27,39 +27,39 @@ _PUBLIC_OIDS = tuple(
 """Attributes, extensions, RSA, elliptic curves, Edwards curves, PKIX: of no one in particular."""
 
 MAX_DEPTH = 16
-"""Nesting that is walked: certificates have some ten levels; what is deeper is filler."""
+"""Nesting that is walked: certificates have some ten levels; deeper elements are filler."""
 
 Rename = Callable[[bytes], bytes]
 
 
-def safe_certificate(octets: bytes, made: bytearray, start: int, rename: Rename) -> None:
-    """Write what may stay of a DER certificate over the filler in `made`, from `start` on."""
-    _walk(octets, 0, len(octets), made, start, rename, 0)
+def safe_certificate(octets: bytes, safe: bytearray, start: int, rename: Rename) -> None:
+    """Write what may stay of a DER certificate over the filler in `safe`, from `start` on."""
+    _walk(octets, 0, len(octets), safe, start, rename, 0)
 
 
 def _walk(
-    octets: bytes, at: int, end: int, made: bytearray, start: int, rename: Rename, depth: int
+    octets: bytes, at: int, end: int, safe: bytearray, start: int, rename: Rename, depth: int
 ) -> None:
     """The elements from `at` to `end`, up to one that is not whole."""
     while (element := _element(octets, at, end)) is not None:
         first, stop = element
         tag = octets[at]
-        made[start + at : start + first] = octets[at:first]
+        safe[start + at : start + first] = octets[at:first]
         if tag == _BITS and first < stop and octets[first] < 8:
-            made[start + first] = octets[first]  # bits that are not used
+            safe[start + first] = octets[first]  # bits that are not used
             first += 1
         nested = tag & _CONSTRUCTED or (tag in (_BITS, _BYTES) and _is_der(octets, first, stop))
         if nested and depth < MAX_DEPTH:
-            _walk(octets, first, stop, made, start, rename, depth + 1)
+            _walk(octets, first, stop, safe, start, rename, depth + 1)
         else:
-            made[start + first : start + stop] = _content(
-                tag, octets[first:stop], bytes(made[start + first : start + stop]), rename
+            safe[start + first : start + stop] = _content(
+                tag, octets[first:stop], bytes(safe[start + first : start + stop]), rename
             )
         at = stop
 
 
 def _element(octets: bytes, at: int, end: int) -> tuple[int, int] | None:
-    """Where the content of the element at `at` begins and ends; None where none is whole."""
+    """Begin and end of the content of the element at `at`; None if it is not whole."""
     if at + 2 > end:
         return None
     length, first = octets[at + 1], at + 2
@@ -86,10 +86,10 @@ def _content(tag: int, content: bytes, filler: bytes, rename: Rename) -> bytes:
         return rename(content)
     if tag == _ADDRESS:
         return bytes(len(content))
-    kept = (
+    is_kept = (
         tag in (_BOOLEAN, _NULL)
         or (tag == _INTEGER and len(content) == 1)
         or (tag in _TIMES and len(content) <= 15)
         or (tag == _OID and content.startswith(_PUBLIC_OIDS))
     )
-    return content if kept else filler
+    return content if is_kept else filler

@@ -1,8 +1,8 @@
 """SASL responses: the user is a hidden name, the rest is filler.
 
-Where a name and a password stand can be told of PLAIN (between zero bytes, RFC 4616) and of
-AMQPLAIN (LOGIN and PASSWORD of a field table); what separates them stays, so that there still is a
-user, and with pseudonyms it can be told who is the same. Of other mechanisms all is filler.
+The positions of name and password are known for PLAIN (between zero bytes, RFC 4616) and AMQPLAIN
+(LOGIN and PASSWORD of a field table); their separators stay, so that there still is a user, and
+pseudonyms show which users are the same. Responses of other mechanisms become filler.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def safe_login(mechanism: bytes, response: bytes, hide: Hide) -> bytes:
 
 
 def _amqplain(response: bytes, hide: Hide) -> bytes:
-    made = bytearray(filler(len(response)))
+    safe = bytearray(filler(len(response)))
     for label in (LOGIN, PASSWORD):
-        place = response.find(label)
-        start = place + len(label) + 4
-        if place < 0 or start > len(response):
+        label_at = response.find(label)
+        start = label_at + len(label) + 4
+        if label_at < 0 or start > len(response):
             continue
         stop = start + int.from_bytes(response[start - 4 : start], "big")
         if stop > len(response):
             continue
-        made[place:start] = response[place:start]
+        safe[label_at:start] = response[label_at:start]
         if label == LOGIN:
-            made[start:stop] = hide(response[start:stop])
-    return bytes(made)
+            safe[start:stop] = hide(response[start:stop])
+    return bytes(safe)

@@ -1,9 +1,9 @@
 """Conversations whose TLS opened, written as TCP without TLS.
 
 The decrypted bytes of a direction are a stream of their own, made safe as one in clear is. Each
-packet of such a conversation becomes one that carries what was decrypted with it: the same ends,
+packet of such a conversation becomes one with the bytes that were decrypted with it: the same ends,
 time and flags. Its sequence numbers count decrypted bytes from the initial number on, so lost bytes
-stay lost. A packet that only repeats bytes, or carries a handshake, is left without payload.
+stay lost. A packet that only repeats bytes, or carries a handshake, has no payload.
 Packets begin with their IP header: MAC addresses and tunnels are not written.
 """
 
@@ -43,7 +43,7 @@ class DecryptedStreams:
     """Decrypted streams: `add` events of the first reading, then `seal`, then write `packets`.
 
     Args:
-        keep_bodies: Whether bytes may be asked for as they are.
+        keep_bodies: Keep the decrypted bytes, for those that pass unchanged.
 
     Attributes:
         data: The decrypted bytes, as they stand in the safe capture.
@@ -54,10 +54,10 @@ class DecryptedStreams:
     def __init__(self, *, keep_bodies: bool) -> None:
         self.data = SafeStreams()
         self.unwrapped: Collection[int] = ()
-        self._own: IO[bytes] | None = None
+        self._bodies: IO[bytes] | None = None
         if keep_bodies:
-            self._own = tempfile.TemporaryFile()  # noqa: SIM115 (closed with us)
-        self._written = 0
+            self._bodies = tempfile.TemporaryFile()  # noqa: SIM115 (closed with us)
+        self._written_bytes = 0
         self._pieces = array("q")  # packet, serial * 2 + direction, offset, length, place of bytes
         self._order: list[int] = []
         self._ends: dict[int, tuple[End, End]] = {}
@@ -91,19 +91,19 @@ class DecryptedStreams:
                 octets = block[batch.start[row] : batch.start[row] + batch.length[row]]
             if conversation.tls is not None or conversation.serial in self.unwrapped:
                 if octets:
-                    self._know(conversation)
+                    self._note_ends(conversation)
             elif octets[:1] not in _PROXY_BEGINS or header_bytes(octets) != len(octets):
                 continue
             number = batch.number[row] & NUMBER_MASK
             stream = conversation.serial * 2 + (half & 1)
-            place = self._written if kind == DATA else _LOST
-            piece = (number, stream, batch.stream_offset[row], batch.length[row], place)
+            file_offset = self._written_bytes if kind == DATA else _LOST
+            piece = (number, stream, batch.stream_offset[row], batch.length[row], file_offset)
             self._pieces.extend(piece)
-            if self._own is not None:
-                self._own.write(octets)
-                self._written += len(octets)
+            if self._bodies is not None:
+                self._bodies.write(octets)
+                self._written_bytes += len(octets)
 
-    def _know(self, conversation: Any) -> None:
+    def _note_ends(self, conversation: Any) -> None:
         """Remember the ends of a conversation that opens."""
         serial = conversation.serial
         if serial not in self._ends:
@@ -114,10 +114,12 @@ class DecryptedStreams:
             self._conversations.setdefault(frozenset(ends), []).append((first, serial))
 
     def _forget(self, conversation: Any, number: int) -> None:
-        """Another conversation begins: packets from here on are not of one between its ends."""
-        known = self._conversations.get(frozenset((end_of(conversation.a), end_of(conversation.b))))
-        if known is not None:
-            known.append((number, -1))
+        """Another conversation begins: later packets are not of an earlier one between its ends."""
+        periods = self._conversations.get(
+            frozenset((end_of(conversation.a), end_of(conversation.b)))
+        )
+        if periods is not None:
+            periods.append((number, -1))
 
     def seal(self) -> None:
         """End of events: packets can be written."""
@@ -131,9 +133,9 @@ class DecryptedStreams:
     def packets(
         self, number: int, octets: bytes, original: int, rewriter: PacketRewriter
     ) -> Iterator[Packet] | None:
-        """What is written in place of a packet, which the rewriter has just read.
+        """The packets to write in place of one, which the rewriter has just read.
 
-        None for one of no decrypted conversation. Numbers rise from call to call.
+        None if it is not of a decrypted conversation. Numbers rise from call to call.
         """
         parts = list(self._take(number))
         if parts:
@@ -149,7 +151,7 @@ class DecryptedStreams:
         return iter((self._segment(stream, None, b"", 0, octets, rewriter),))
 
     def _take(self, number: int) -> Iterator[tuple[int, int, int, int]]:
-        """The pieces that a packet made known: stream, offset, length, place of their bytes."""
+        """The pieces that a packet completed: stream, offset, length, offset in the file."""
         pieces, order = self._pieces, self._order
         while self._at < len(order) and pieces[order[self._at]] <= number:
             at = order[self._at]
@@ -164,28 +166,28 @@ class DecryptedStreams:
         is_cut: bool,
         rewriter: PacketRewriter,
     ) -> Iterator[Packet]:
-        """One packet, or one for each run of bytes where some between are lost."""
+        """One packet, or one for each run of bytes if some between are lost."""
         stream, begin, payload, missing = *parts[0][:2], b"", 0
-        for other, offset, length, place in parts:
-            missing = length if place == _LOST and is_cut else 0
-            if place == _LOST:
+        for piece_stream, offset, length, file_offset in parts:
+            missing = length if file_offset == _LOST and is_cut else 0
+            if file_offset == _LOST:
                 continue
-            if payload and (other, offset) != (stream, begin + len(payload)):
+            if payload and (piece_stream, offset) != (stream, begin + len(payload)):
                 yield self._segment(stream, begin, payload, 0, octets, rewriter)
                 payload = b""
             if not payload:
-                stream, begin = other, offset
-            payload += self._safe(other, offset, length, place)
+                stream, begin = piece_stream, offset
+            payload += self._safe(piece_stream, offset, length, file_offset)
         first = begin if payload or missing else None
         yield self._segment(stream, first, payload, missing, octets, rewriter)
 
-    def _safe(self, stream: int, offset: int, length: int, place: int) -> bytes:
+    def _safe(self, stream: int, offset: int, length: int, file_offset: int) -> bytes:
         """Decrypted bytes as they stand in the safe capture."""
-        own = bytes(length)
-        if self._own is not None:
-            self._own.seek(place)
-            own = self._own.read(length)
-        return bytes(self.data.read(stream >> 1, stream & 1, offset, own))
+        original = bytes(length)
+        if self._bodies is not None:
+            self._bodies.seek(file_offset)
+            original = self._bodies.read(length)
+        return bytes(self.data.read(stream >> 1, stream & 1, offset, original))
 
     def _segment(
         self,
@@ -196,12 +198,12 @@ class DecryptedStreams:
         octets: bytes,
         rewriter: PacketRewriter,
     ) -> Packet:
-        """A packet with these bytes, and some missing behind; without an offset it has none."""
+        """A packet with these bytes, and some missing behind; without an offset it is empty."""
         flags, window = _ACK, _MAX_WINDOW
         header = octets[rewriter.tcp_at : rewriter.tcp_at + 16] if rewriter.is_tcp else b""
         if len(header) == 16:
             flags, window = header[13] & ~_URG, int.from_bytes(header[14:16], "big")
-        reached, other = self._next.get(stream, 0), self._next.get(stream ^ 1, 0)
+        reached, answered = self._next.get(stream, 0), self._next.get(stream ^ 1, 0)
         if offset is None:
             offset = self._last.get(stream, 0) if flags & _FIN else reached
         else:
@@ -209,18 +211,18 @@ class DecryptedStreams:
         seq = self._starts[stream] + offset - (flags & _SYN != 0)
         if flags & _FIN:
             self._next[stream] = max(reached, offset) + 1
-        ack = self._starts[stream ^ 1] + other if flags & _ACK else 0
+        ack = self._starts[stream ^ 1] + answered if flags & _ACK else 0
         first, second = self._ends[stream >> 1]
         ends = (second, first) if stream & 1 else (first, second)
         numbers = seq & _SEQUENCE, ack & _SEQUENCE
-        made = rewriter.segment(*numbers, flags, window, payload, missing, ends)
-        return made, len(made) + missing
+        packet = rewriter.segment(*numbers, flags, window, payload, missing, ends)
+        return packet, len(packet) + missing
 
     def close(self) -> None:
         """Let go of the files."""
         self.data.close()
-        if self._own is not None:
-            self._own.close()
+        if self._bodies is not None:
+            self._bodies.close()
 
 
 def end_of(text: str) -> End:

@@ -1,4 +1,4 @@
-"""Frames: the bytes that stand in the safe capture where a claim says that a frame is.
+"""Frames: the bytes of the safe capture for each claim of a frame.
 
 `Cleaner.clean` gives the bytes from a claim's offset on. What it does not give (bodies, what a
 frame holds behind its last argument, frames of unknown types) is filler, because no bytes of the
@@ -46,7 +46,7 @@ class Cleaner:
         unchanged = {KEEP} if options.names else {KEEP, NAME}
         self._harmless = [self._is_harmless(method, unchanged) for method in METHODS]
         self._mechanisms: dict[tuple[int, int], bytes] = {}
-        self._known: dict[bytes, bytes] = {}
+        self._safe_headers: dict[bytes, bytes] = {}
 
     def clean(self, claim: Claim) -> bytes:
         """The bytes from the claim's offset on."""
@@ -79,20 +79,22 @@ class Cleaner:
 
     def _remembered(self, payload: bytes) -> bytes:
         """A content header cleaned, or as it was cleaned before."""
-        made = self._known.get(payload)
-        if made is None:
-            if len(self._known) >= MAX_REMEMBERED:
-                self._known.clear()
-            made = self._known[payload] = self._header(payload)
-        return made
+        safe = self._safe_headers.get(payload)
+        if safe is None:
+            if len(self._safe_headers) >= MAX_REMEMBERED:
+                self._safe_headers.clear()
+            safe = self._safe_headers[payload] = self._header(payload)
+        return safe
 
     # methods
 
     def _is_harmless(self, method: Method, unchanged: set[str]) -> bool:
         """True if nothing of a method is replaced, whatever its arguments are."""
         return method.arguments_known and all(
-            each.type in _WIDTHS or each.type == "b" or self._action(each.name) in unchanged
-            for each in method.arguments
+            argument.type in _WIDTHS
+            or argument.type == "b"
+            or self._action(argument.name) in unchanged
+            for argument in method.arguments
         )
 
     def _action(self, name: str) -> str:
@@ -219,9 +221,9 @@ def safe_proxy_header(octets: bytes) -> bytes:
     if not header_bytes(octets):
         return safe_request(octets)
     if octets.startswith(SIGNATURE):
-        kept = octets[:_PROXY_VERSION_2_BYTES]
-        return kept + bytes(len(octets) - len(kept))
-    begin, blank, rest = octets.partition(b" ")
-    family, second, addresses = rest.partition(b" ")
+        head = octets[:_PROXY_VERSION_2_BYTES]
+        return head + bytes(len(octets) - len(head))
+    begin, blank, fields = octets.partition(b" ")
+    family, second, addresses = fields.partition(b" ")
     hidden = re.sub(rb"[^\s.:]", b"0", addresses)
     return begin + blank + family + second + hidden

@@ -3,8 +3,7 @@
 A name is taken apart at dots, slashes and the like, and each word has its pseudonym, so that
 patterns of topics still match, a routing key that is a queue's name still is, and `*` and `#` stay.
 What brokers reserve (`amq.` and the names behind it) stays as well. Numbered in the order in which
-words are met, pseudonyms say nothing of them but their length; made of what was made so before,
-they are the same again.
+words are met, pseudonyms show only their length. Pseudonyms of pseudonyms are the same again.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ number."""
 _PAD = ord("n")
 _DIGITS = b"0123456789abcdefghijklmopqrstuvwxyz"
 _WORDS = re.compile(rb"%(?:2[03AEFaef]|3[Aa]|40)|((?:[^./:*#@ %]|%(?!2[03AEFaef]|3[Aa]|40))+)")
-"""Separators that are percent-encoded in an address of AMQP 1.0, and what is between all."""
+"""Percent-encoded separators in an address of AMQP 1.0, and the words between separators."""
 _ADDRESS = frozenset(
     b"queues exchanges queue exchange topic amq management $cbs $management Subscriptions "
     b"subscriptions $deadletterqueue $DeadLetterQueue ConsumerGroups Partitions $Default".split()
 )
-"""Parts of addresses of AMQP 1.0 that say what kind of thing is named."""
+"""Parts of addresses of AMQP 1.0 that name a kind of thing."""
 _RESERVED = re.compile(rb"amq\.(?:gen-|ctag-|rabbitmq\.(?:reply-to|trace|log)|[a-z]+(?=\.|$))?")
 
 
 class Pseudonyms:
-    """Gives names pseudonyms; `forgotten` says that there were more than `max_words`."""
+    """Gives names pseudonyms; `forgotten`: there were more than `max_words`."""
 
     def __init__(self, max_words: int = MAX_WORDS) -> None:
         self._max_words = max_words
@@ -41,9 +40,9 @@ class Pseudonyms:
     def name(self, name: bytes) -> bytes:
         """The pseudonym of a name."""
         reserved = _RESERVED.match(name)
-        kept = reserved.end() if reserved is not None else 0
-        return name[:kept] + _WORDS.sub(
-            lambda found: self.whole(found[1]) if found[1] else found[0], name[kept:]
+        kept_bytes = reserved.end() if reserved is not None else 0
+        return name[:kept_bytes] + _WORDS.sub(
+            lambda match: self.whole(match[1]) if match[1] else match[0], name[kept_bytes:]
         )
 
     def address(self, address: bytes) -> bytes:
@@ -53,24 +52,24 @@ class Pseudonyms:
 
     def whole(self, word: bytes) -> bytes:
         """The pseudonym of bytes that are one word."""
-        made = self._words.get(word)
-        if made is not None:
-            return made
+        pseudonym = self._words.get(word)
+        if pseudonym is not None:
+            return pseudonym
         if len(self._words) >= self._max_words:
             self.forgotten = True
             return filler(len(word))
         number = self._counts.get(len(word), 0)
         self._counts[len(word)] = number + 1
-        made = self._words[word] = _numbered(number, len(word))
-        return made
+        pseudonym = self._words[word] = _numbered(number, len(word))
+        return pseudonym
 
 
 def _numbered(number: int, octets: int) -> bytes:
-    """A number in so many letters and digits; where it has no room, its end."""
-    made = bytearray(bytes([_PAD])) * octets
+    """A number in `octets` letters and digits; its end, if it has more."""
+    letters = bytearray(bytes([_PAD])) * octets
     at = octets
     while at > 0 and (number or at == octets):
         at -= 1
         number, digit = divmod(number, len(_DIGITS))
-        made[at] = _DIGITS[digit]
-    return bytes(made)
+        letters[at] = _DIGITS[digit]
+    return bytes(letters)

@@ -1,6 +1,6 @@
 """The policy of sanitizing: a row for each value of the protocol.
 
-Deny by default: a text that no row names is filler, and so is what is in a table under a name that
+Deny by default: a text without a row is filler, and so is a value in a table under a name that
 no row has. Numbers and bits of methods stay, for they are counts, tags and codes; numbers in tables
 and headers stay only where a row says so.
 
@@ -28,7 +28,7 @@ WORD = "word"
 HOST = "host"
 """A host, or a virtual host behind `vhost:`."""
 ADDRESS = "address"
-"""A name as an address of AMQP 1.0: its host is hidden, what says the kind of thing is kept."""
+"""A name as an address of AMQP 1.0: its host is hidden, words for kinds of things are kept."""
 INSIDE = "inside"
 """A described list of AMQP 1.0, whose own fields have rules."""
 TAGS = "tags"
@@ -72,11 +72,11 @@ class SanitizeOptions:
         headers: Names of the headers whose values are replaced; None for all that brokers and
             libraries do not write themselves.
         keep_headers: Names of headers whose values are kept.
-        keep_bodies: Whether bodies of messages are kept.
+        keep_bodies: Keep bodies of messages.
         names: Whether names are replaced by pseudonyms.
         addresses: Whether addresses and the ports of clients are replaced by pseudonyms.
-        drop_foreign: Whether packets are left out that belong to no AMQP connection; otherwise they
-            are kept without their contents.
+        drop_foreign: Leave out packets that belong to no AMQP connection; otherwise they are kept
+            without their contents.
     """
 
     headers: frozenset[str] | None = None
@@ -149,7 +149,7 @@ PEER_PROPERTIES: tuple[Rule, ...] = (
     Rule("connection_name", HIDDEN, "often a host and a process"),
     Rule("cluster_name", HIDDEN, "often a host"),
 )
-"""What is said of a client or a broker."""
+"""Properties of a client or a broker."""
 
 EXTENSIONS: tuple[Rule, ...] = (
     Rule("1", KEEP, "max_fragment_length"),
@@ -169,7 +169,7 @@ EXTENSIONS: tuple[Rule, ...] = (
 """Extensions of TLS handshakes whose contents stay; of server_name and ALPN see `records`."""
 
 PROTOCOL_NAMES = frozenset((b"amqp", b"amqps", b"h2", b"http/1.0", b"http/1.1", b"mqtt"))
-"""Names in ALPN that stay: they say nothing but the protocol."""
+"""Names in ALPN that stay: they only name a protocol."""
 
 _NUMBERS = (
     "x-message-ttl x-expires x-max-length x-max-length-bytes x-max-priority x-queue-version "
@@ -188,7 +188,7 @@ DECLARED: tuple[Rule, ...] = (
     Rule("x-dead-letter-routing-key", NAME, "a routing key"),
     Rule("alternate-exchange", NAME, "an exchange"),
 )
-"""Arguments that brokers know; others, such as what a headers exchange compares, are filler."""
+"""Arguments that brokers define; others, such as those of a headers exchange, are filler."""
 
 BROKER_HEADERS: tuple[Rule, ...] = (
     Rule("x-death", NAME, "where a message was dead-lettered"),

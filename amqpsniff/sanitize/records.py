@@ -1,6 +1,6 @@
 """Records of TLS: what of a handshake is no secret stays, all that is encrypted is filler.
 
-Headers of records stay, and of handshakes what says how the two sides agreed: versions, suites,
+Headers of records stay, and the parameters that the two sides negotiate: versions, suites,
 randoms, the extensions that a row names, and of certificates what `certificates` lets through.
 Host names are names; tickets of sessions, before TLS 1.3, are numbers. Keys that were sent
 encrypted, signatures, and messages and extensions that no row names are filler; lengths stay, so
@@ -41,7 +41,7 @@ MAX_TICKETS = 65_536
 """Tickets that have a number; a later one is filler."""
 
 Span = tuple[int, int, int, bytes]
-"""Conversation, direction, stream offset, and the bytes that stand there."""
+"""Conversation, direction, stream offset, and the bytes at it."""
 
 
 class _Waiting:
@@ -85,46 +85,46 @@ class RecordCleaner:
         self._waiting: dict[tuple[int, int], _Waiting] = {}
 
     def clean(self, claim: RecordClaim) -> Iterator[Span]:
-        """The spans that are known now, in the order of their offsets."""
-        place = (claim.conversation, claim.direction)
+        """The spans that are complete now, in the order of their offsets."""
+        half = (claim.conversation, claim.direction)
         if claim.payload is not None and claim.header[0] == HANDSHAKE:
-            waiting = self._waiting.setdefault(place, _Waiting())
+            waiting = self._waiting.setdefault(half, _Waiting())
             if waiting.takes(claim) or waiting.octets > MAX_MESSAGE_BYTES:
-                yield from self._give(place)
+                yield from self._release(half)
             elif len(self._waiting) > MAX_WAITING:
-                yield from self._give(next(iter(self._waiting)))
+                yield from self._release(next(iter(self._waiting)))
             return
-        yield from self._give(place)
-        yield (*place, claim.offset, claim.header + _safe_payload(claim))
+        yield from self._release(half)
+        yield (*half, claim.offset, claim.header + _safe_payload(claim))
 
     def finish(self) -> Iterator[Span]:
         """The records that still wait."""
-        for place in list(self._waiting):
-            yield from self._give(place)
+        for half in list(self._waiting):
+            yield from self._release(half)
 
-    def _give(self, place: tuple[int, int]) -> Iterator[Span]:
+    def _release(self, half: tuple[int, int]) -> Iterator[Span]:
         """The records that waited, with what may stay of their messages."""
-        waiting = self._waiting.pop(place, None) or _Waiting()
-        made = self.messages(waiting.joined())
+        waiting = self._waiting.pop(half, None) or _Waiting()
+        safe = self.messages(waiting.joined())
         at = 0
         for claim in waiting.claims:
             size = len(claim.payload or b"")
-            yield (*place, claim.offset, claim.header + made[at : at + size])
+            yield (*half, claim.offset, claim.header + safe[at : at + size])
             at += size
 
     def messages(self, octets: bytes) -> bytes:
         """Handshake messages one after the other; the last may be cut."""
-        made = bytearray(filler(len(octets)))
+        safe = bytearray(filler(len(octets)))
         at = 0
         while at + 4 <= len(octets):
             length = int.from_bytes(octets[at + 1 : at + 4], "big")
             if length > MAX_MESSAGE_BYTES:
                 break
             end = min(at + 4 + length, len(octets))
-            made[at : at + 4] = octets[at : at + 4]
-            self._message(octets[at], _Fields(octets, made, at + 4, end))
+            safe[at : at + 4] = octets[at : at + 4]
+            self._message(octets[at], _Fields(octets, safe, at + 4, end))
             at += 4 + length
-        return bytes(made)
+        return bytes(safe)
 
     def _message(self, kind: int, fields: _Fields) -> None:
         if kind == CLIENT_HELLO:
@@ -149,10 +149,10 @@ class RecordCleaner:
                 self._der(fields, 3)
 
     def _der(self, fields: _Fields, count: int) -> None:
-        """A certificate, or a name as in one, behind a length of so many bytes."""
+        """A certificate, or a name as in one, behind its length in `count` bytes."""
         size = fields.length(count)
         start, octets = fields.at, fields.take(size)
-        safe_certificate(octets, fields.made, start, self._name)
+        safe_certificate(octets, fields.safe, start, self._name)
 
     def _request(self, fields: _Fields) -> None:
         """Which certificates a server takes."""
@@ -169,10 +169,10 @@ class RecordCleaner:
         fields.keep(4)
         size = fields.length(2)
         start, ticket = fields.at, fields.take(size)
-        fields.made[start : start + len(ticket)] = self._numbered(ticket)
+        fields.safe[start : start + len(ticket)] = self._numbered(ticket)
 
     def _numbered(self, ticket: bytes) -> bytes:
-        """A number of the same length in place of a ticket: who resumes a session shows it."""
+        """A number of the same length in place of a ticket, which a resumed session repeats."""
         number = self._tickets.get(ticket)
         if number is None:
             if len(self._tickets) >= MAX_TICKETS:
@@ -192,14 +192,14 @@ class RecordCleaner:
             if self._extensions.get(b"%d" % kind) == KEEP:
                 fields.keep(size)
             elif kind in (_SERVER_NAME, _PROTOCOLS) and size > 2:
-                self._names(kind, _Fields(fields.octets, fields.made, fields.at, end))
+                self._names(kind, _Fields(fields.octets, fields.safe, fields.at, end))
             elif kind == _SESSION_TICKET:
                 start, ticket = fields.at, fields.take(size)
-                fields.made[start : start + len(ticket)] = self._numbered(ticket)
+                fields.safe[start : start + len(ticket)] = self._numbered(ticket)
             fields.at = end
 
     def _names(self, kind: int, fields: _Fields) -> None:
-        """The host that is asked for, or the protocols that are offered."""
+        """The requested host, or the offered protocols."""
         fields.length(2)
         while fields.more:
             if kind == _SERVER_NAME:
@@ -207,9 +207,9 @@ class RecordCleaner:
             size = fields.length(2 if kind == _SERVER_NAME else 1)
             start, name = fields.at, fields.take(size)
             if kind == _SERVER_NAME:
-                fields.made[start : start + len(name)] = self._name(name)
+                fields.safe[start : start + len(name)] = self._name(name)
             elif name in PROTOCOL_NAMES:
-                fields.made[start : start + len(name)] = name
+                fields.safe[start : start + len(name)] = name
 
 
 def _keys(kind: int, fields: _Fields) -> None:
@@ -233,11 +233,11 @@ def _keys(kind: int, fields: _Fields) -> None:
 
 
 class _Fields:
-    """Fields of a message from `at` to `end`; those that are kept are written to `made`."""
+    """Fields of a message from `at` to `end`; those that are kept are written to `safe`."""
 
-    def __init__(self, octets: bytes, made: bytearray, at: int, end: int) -> None:
+    def __init__(self, octets: bytes, safe: bytearray, at: int, end: int) -> None:
         self.octets = octets
-        self.made = made
+        self.safe = safe
         self.at = at
         self.end = min(end, len(octets))
 
@@ -248,19 +248,19 @@ class _Fields:
 
     def take(self, count: int) -> bytes:
         """The next bytes, fewer at the end."""
-        found = self.octets[self.at : min(self.at + count, self.end)]
+        taken = self.octets[self.at : min(self.at + count, self.end)]
         self.at += count
-        return found
+        return taken
 
     def keep(self, count: int) -> bytes:
         """The next bytes, which stay."""
         start = self.at
-        found = self.take(count)
-        self.made[start : start + len(found)] = found
-        return found
+        taken = self.take(count)
+        self.safe[start : start + len(taken)] = taken
+        return taken
 
     def length(self, count: int) -> int:
-        """A length of so many bytes, which stays."""
+        """A length in `count` bytes, which stays."""
         return int.from_bytes(self.keep(count), "big")
 
 

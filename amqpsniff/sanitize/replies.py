@@ -1,6 +1,6 @@
 """Reply texts: a broker's own words are kept, quotes are not.
 
-A text is taken apart into quotes, words and the rest. A word is kept when it is one that RabbitMQ
+A text is split into quotes, words and the rest. A word is kept if it is one that RabbitMQ
 uses (measured on RabbitMQ 3.10.8) or a number in a broker's text; what stands between quotation
 marks is a name where the word before says of what, else filler; bytes that are quoted
 (`<<0,60,…>>`) and all other words are filler. A text without a reply code's name at its begin is
@@ -47,7 +47,7 @@ VOCABULARY = frozenset(
         "renewtoken session sessions source target token tokens ok "
     ).split()
 )
-"""Words of brokers and of clients that say goodbye."""
+"""Words of brokers, and of clients that close."""
 
 EXCHANGE_TYPES = ("direct", "fanout", "headers", "topic")
 
@@ -68,16 +68,16 @@ Replace = Callable[[bytes, str], bytes]
 
 
 def safe_reply(text: bytes, replace: Replace) -> bytes:
-    """A text of the same length without what it may give away."""
+    """A text of the same length without its quotes and names."""
     broker = _BROKER.match(text)
     is_broker = broker is not None and broker[1] in _CODES
-    made: list[bytes] = []
+    pieces: list[bytes] = []
     last = b""
     for piece in _PIECES.findall(text):
-        made.append(_safe(piece, last, replace, is_broker=is_broker))
+        pieces.append(_safe(piece, last, replace, is_broker=is_broker))
         if piece.strip():
             last = piece
-    return b"".join(made)
+    return b"".join(pieces)
 
 
 def _safe(piece: bytes, last: bytes, replace: Replace, *, is_broker: bool) -> bytes:
@@ -90,8 +90,8 @@ def _safe(piece: bytes, last: bytes, replace: Replace, *, is_broker: bool) -> by
         return piece if is_broker else zeros(len(piece))
     if piece[:1].isalpha() or piece[:1] == b"_":
         word = piece.rstrip(b".-")
-        kept = word.decode("ascii", "replace").lower() in VOCABULARY or word in _CODES
-        return piece if kept else filler(len(word)) + piece[len(word) :]
+        is_kept = word.decode("ascii", "replace").lower() in VOCABULARY or word in _CODES
+        return piece if is_kept else filler(len(word)) + piece[len(word) :]
     return bytes(octet if 0x20 <= octet < 0x7F else _UNPRINTABLE for octet in piece)
 
 

@@ -1,10 +1,10 @@
-"""Two readings of a capture: one to know what its bytes are, one to write its packets again.
+"""Two readings of a capture: one to identify its bytes, one to write its packets again.
 
 What was decrypted of TLS is made safe and written as plain TCP (`decrypted`).
 
-The first decodes, and puts what is safe of each frame where it stands in its stream
+The first decodes, and puts the safe form of each frame at its offset in the stream
 (`SafeStreams`). The second follows the same conversations in the same order and fills each packet
-from there. Nothing of a packet's payload goes any other way, so what was not understood is filler.
+from there. A packet's payload takes no other way, so bytes that were not understood are filler.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Sanitized:
         dropped: Packets left out.
         written_bytes: Bytes written.
         frames: Frames that were read, and may hold more than filler.
-        names_forgotten: Whether there were so many names that some are filler.
+        names_forgotten: There were too many names, so that some are filler.
         headers_unseen: Names of headers in the options that no message has.
         found: What is wrong with the file.
     """
@@ -73,8 +73,8 @@ def sanitize(
 ) -> Iterator[Sanitized]:
     """Write a capture that is safe to share, as pcapng, to a binary file.
 
-    Gives what was done so far, the same object, now and then and at the end. What keys open of TLS
-    is written as plain TCP; all else of TLS is filler.
+    Gives the progress, always the same object, from time to time and at the end. TLS that keys open
+    is written as plain TCP; other TLS is filler.
     Raises CaptureError when the capture cannot be read, UsageError when it can be read only once.
     """
     chosen = options or SanitizeOptions()
@@ -112,7 +112,7 @@ class _First:
     ) -> None:
         self.decoding = decoding
         self.ends: set[Ends] = set()
-        self._over: list[int] = []
+        self._ended_serials: list[int] = []
         plan = Plan((), on_connection_end=self._ended, on_stream=decrypted.add, claims=True)
         self.pipeline = Pipeline(decoding, plan)
         decrypted.unwrapped = self.pipeline.websocket.unwrapped
@@ -133,29 +133,29 @@ class _First:
 
     def _ended(self, connection: Any) -> None:
         self.ends.add(_ends_of(connection.conversation))
-        self._over.append(connection.conversation.serial)
+        self._ended_serials.append(connection.conversation.serial)
 
     def take(self) -> None:
         """Make what the pipeline claims by now safe."""
         self._take_records()
         for claim in self.pipeline.decoder.take_claims():
-            place = (claim.conversation, claim.direction)
+            half = (claim.conversation, claim.direction)
             streams = self._streams
             if claim.conversation in self._decrypted:
                 streams = self._decrypted.data
             clean = self._cleaner.clean(claim)
-            streams.put(*place, claim.offset, clean)
+            streams.put(*half, claim.offset, clean)
             if claim.kind == claims.PROXY:  # it comes before it is clear that TLS opens
-                self._decrypted.data.put(*place, claim.offset, clean)
+                self._decrypted.data.put(*half, claim.offset, clean)
             if claim.kind in AMQP10_CLAIMS:
                 for offset, octets in self._cleaner.amqp10.mended():
-                    streams.mend(*place, offset, octets)
+                    streams.mend(*half, offset, octets)
             self.done.frames += claim.kind <= claims.PROTOCOL_HEADER or claim.kind == claims.AMQP10
             if self._keep_bodies and claim.kind == claims.BODY:
-                streams.let_through(*place, claim.offset + HEADER_BYTES, claim.size)
-        for serial in self._over:
+                streams.let_through(*half, claim.offset + HEADER_BYTES, claim.size)
+        for serial in self._ended_serials:
             self._cleaner.amqp10.end(serial)
-        self._over.clear()
+        self._ended_serials.clear()
 
     def _take_records(self) -> None:
         claims, ended = self.pipeline.tls.take_claims()
@@ -183,7 +183,7 @@ class _Second:
         self._done = first.done
         self._streams = streams
         self._decrypted = decrypted
-        self._wanted = first.ends if options.drop_foreign else None
+        self._included = first.ends if options.drop_foreign else None
         ports = first.decoding.ports or None
         self._reassembler = Reassembler(ports, positions=True, starts=first.starts)
         self._rewriter = PacketRewriter(addresses)
@@ -200,10 +200,10 @@ class _Second:
         for row in range(batch.begin, batch.end):
             start, payload = payloads.get(row, (-1, None))
             octets = batch.packet(row)
-            made = self._rewriter.rewrite(
+            rewritten = self._rewriter.rewrite(
                 octets, batch.link_type[row], batch.original[row], payload, start
             )
-            if self._wanted is not None and self._rewriter.ends() not in self._wanted:
+            if self._included is not None and self._rewriter.ends() not in self._included:
                 self._done.dropped += 1
                 continue
             self._count(batch.number[row])
@@ -215,7 +215,7 @@ class _Second:
                     self._done.packets += 1
                 continue
             interface = self._interfaces.number(capture, batch, row)
-            self._writer.packet(interface, batch.ts_ns[row], bytes(made), batch.original[row])
+            self._writer.packet(interface, batch.ts_ns[row], bytes(rewritten), batch.original[row])
             self._done.packets += 1
 
     def _plain(self, batch: PacketBatch, row: int, octets: bytes) -> Iterator[Packet] | None:
@@ -231,22 +231,22 @@ class _Second:
 
     def _count(self, number: int) -> None:
         """Go on to a packet's number: records that are no packets, and have one, are between."""
-        if self._wanted is None:
+        if self._included is None:
             for _ in range(self._number + 1, number):
                 self._writer.record()
         self._number = number
 
     def _payloads(self, batch: PacketBatch, events: Any) -> dict[int, tuple[int, bytearray]]:
-        """Where the payload of a row begins in its packet, and what stands there."""
-        found = {}
+        """By row: the begin of the payload in its packet, and its safe bytes."""
+        payloads = {}
         positions: Any = self._reassembler.take_positions()
         for at in range(0, len(positions), POSITION_FIELDS):
             row, half, offset, start, captured, _ = positions[at : at + POSITION_FIELDS]
-            own = batch.octets[start : start + captured]
+            captured_payload = batch.octets[start : start + captured]
             serial = events.conversations[half >> 1].serial
-            payload = self._streams.read(serial, half & 1, offset, own)
-            found[row] = (start - batch.start[row], payload)
-        return found
+            payload = self._streams.read(serial, half & 1, offset, captured_payload)
+            payloads[row] = (start - batch.start[row], payload)
+        return payloads
 
 
 def _ends_of(conversation: Any) -> Ends:
@@ -260,7 +260,7 @@ _PLAIN = re.compile(r"(?:any|lo|en|eth|ens|enp|eno|wlan|wlp|bond|br|docker|tun|t
 def safe_options(interface: Interface) -> list[Option]:
     """The options of an interface that may stay: a name that systems give (`eth0`, `any`).
 
-    Other names may be a person's, or name the machine. What a section says of its machine, program
+    Other names may identify a person or the machine. Options of a section about machine, program
     and user, comments, and names of hosts are not written to begin with.
     """
     plain = _PLAIN.fullmatch(interface.name)

@@ -1,8 +1,8 @@
-"""Values of AMQP 1.0, cleaned where they stand: every size stays what it was.
+"""Values of AMQP 1.0, cleaned in place: every size stays the same.
 
 A value is walked by its constructors and sizes (§1.2). What cannot be walked (an unknown
 constructor, a size beyond its container, nesting without end) is filler from there to the end of
-the container. Of a value whose end is missing what is there is cleaned.
+the container. A value whose end is missing is cleaned up to there.
 """
 
 from __future__ import annotations
@@ -147,30 +147,30 @@ class TypedCleaner:
         span = _open(octets, at, end)
         if span is None:
             return self.value(octets, at, end, FILL, depth)
-        first, limit, count, whole = span
-        known = ACTIONS[code]
-        for place in range(count):
+        first, limit, count, is_whole = span
+        actions = ACTIONS[code]
+        for index in range(count):
             if not first < limit:
                 break
-            action = known[place] if place < len(known) else FILL
+            action = actions[index] if index < len(actions) else FILL
             first = self.value(octets, first, limit, action, depth + 1)
             if first < 0:
-                return limit if whole else -1
+                return limit if is_whole else -1
         fill(octets, first, limit)
-        return limit if whole else -1
+        return limit if is_whole else -1
 
     def _described(self, octets: bytearray, at: int, end: int, action: str, depth: int) -> int:
-        code, place = self.descriptor(octets, at + 1, end)
-        if place < 0:
+        code, body_at = self.descriptor(octets, at + 1, end)
+        if body_at < 0:
             return -1
-        if action == INSIDE and code in ACTIONS and place < end:
-            return self.fields(octets, place, end, code, depth + 1)
-        return self.value(octets, place, end, FILL if action == INSIDE else action, depth + 1)
+        if action == INSIDE and code in ACTIONS and body_at < end:
+            return self.fields(octets, body_at, end, code, depth + 1)
+        return self.value(octets, body_at, end, FILL if action == INSIDE else action, depth + 1)
 
     def _bare(
         self, octets: bytearray, code: int, at: int, start: int, end: int, action: str, depth: int
     ) -> int:
-        """Clean what is at `start`, behind its constructor at `at` or that of an array."""
+        """Clean the value at `start`, behind its constructor at `at` or that of an array."""
         row = _ENCODINGS.get(code)
         if row is None or start + row.width > end:
             return fill(octets, at, end)
@@ -261,9 +261,9 @@ class TypedCleaner:
 
 
 def _open(octets: bytearray, at: int, end: int) -> tuple[int, int, int, bool] | None:
-    """Of a list: where its items begin and end, how many there are, whether it is whole.
+    """Of a list: begin and end of its items, their number, and True if it is whole.
 
-    None where there is no list whose head is there.
+    None for another value, or if the list's head is not complete.
     """
     row = _ENCODINGS.get(octets[at]) if at < end else None
     if row is None or row.type != "list":

@@ -1,4 +1,4 @@
-"""Values and field tables, cleaned where they stand: every length stays what it was.
+"""Values and field tables, cleaned in place: every length stays the same.
 
 A table is walked by its lengths. What cannot be walked (an unknown tag, a length beyond its
 container, nesting without end) is filler from there to the end of the container.
@@ -41,8 +41,8 @@ class ValueCleaner:
         self._chosen = None
         if options.headers is not None:
             self._chosen = frozenset(name.encode() for name in options.headers)
-        self._kept = frozenset(name.encode() for name in options.keep_headers)
-        self.unseen = set(self._kept | (self._chosen or frozenset()))
+        self._kept_headers = frozenset(name.encode() for name in options.keep_headers)
+        self.unseen = set(self._kept_headers | (self._chosen or frozenset()))
         self.choosers: dict[str, Choose] = {
             policy.PEER: lambda name: _PEER.get(name, FILL),
             policy.ARGUMENTS: lambda name: _DECLARED.get(name, FILL),
@@ -52,7 +52,7 @@ class ValueCleaner:
     def header(self, name: bytes) -> str:
         """Action for the value of a header."""
         self.unseen.discard(name)
-        if name in self._kept:
+        if name in self._kept_headers:
             return KEEP
         if self._chosen is not None:
             return FILL if name in self._chosen else _BROKER_HEADERS.get(name, KEEP)
@@ -70,10 +70,10 @@ class ValueCleaner:
 
     def address(self, address: bytes) -> bytes:
         """An address of AMQP 1.0; as long as it was."""
-        scheme, found, rest = address.partition(b"://")
-        if found:
-            host, slash, path = rest.partition(b"/")
-            return scheme + found + self.text(host, HIDDEN) + slash + self.address(path)
+        scheme, separator, location = address.partition(b"://")
+        if separator:
+            host, slash, path = location.partition(b"/")
+            return scheme + separator + self.text(host, HIDDEN) + slash + self.address(path)
         return self.names.address(address) if self._pseudonymous else address
 
     def whole(self, octets: bytes) -> bytes:
@@ -93,7 +93,7 @@ class ValueCleaner:
         fill(octets, at, end)
 
     def _value(self, octets: bytearray, at: int, end: int, action: str, depth: int) -> int:
-        """Clean the value whose tag is at `at`; the position behind it, -1 when all is filler."""
+        """Clean the value whose tag is at `at`; the position behind it, -1 if all became filler."""
         kind = _TYPES[octets[at]]
         start = at + 1
         width = _WIDTHS.get(kind)
@@ -132,7 +132,7 @@ class ValueCleaner:
         return lambda _: action
 
     def _chosen_within(self, name: bytes) -> str:
-        """What becomes of a value in a header that is kept: a name that was chosen is meant too."""
+        """The action for a value inside a kept header: chosen names apply there too."""
         assert self._chosen is not None
         self.unseen.discard(name)
         return FILL if name in self._chosen else KEEP

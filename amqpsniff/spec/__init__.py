@@ -1,7 +1,7 @@
 """The protocol as rows: AMQP 0-8, 0-9 and 0-9-1 with the extensions of RabbitMQ, Qpid and OpenAMQ.
 
-Everything that decodes, tracks, documents or tests the protocol reads these rows; there is no
-second place that knows an id, an argument or a code. `describe` finds rows for a person and is
+Everything that decodes, tracks, documents or tests the protocol reads these rows; no other module
+has an id, an argument or a code. `describe` finds rows for a person and is
 imported from `amqpsniff.spec.describe`.
 """
 

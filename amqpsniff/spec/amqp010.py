@@ -22,13 +22,13 @@ _UNITS = """
 
 
 def _units() -> dict[tuple[int, int], str]:
-    found = {}
+    names = {}
     for line in _UNITS.strip().split("\n"):
         code, name, *units = line.split()
         for unit in units:
-            number, _, what = unit.partition(":")
-            found[int(code), int(number)] = f"{name}.{what}"
-    return found
+            number, _, unit_name = unit.partition(":")
+            names[int(code), int(number)] = f"{name}.{unit_name}"
+    return names
 
 
 UNITS: dict[tuple[int, int], str] = _units()

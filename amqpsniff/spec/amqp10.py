@@ -143,7 +143,7 @@ MESSAGES = ("send", "receive")
 """Methods of messages in the table `messages`; their frames are `transfer`."""
 
 SECRETS = frozenset(("initial_response", "challenge", "response", "additional_data"))
-"""Fields of SASL frames that tell what nobody else should know."""
+"""Fields of SASL frames that carry secrets."""
 
 
 class Encoding(Row):
@@ -158,7 +158,7 @@ class Encoding(Row):
 
 
 class Field(Row):
-    """A field of a composite type; `default` is None where it has none."""
+    """A field of a composite type; `default` is None without one."""
 
     __slots__ = columns("name type mandatory multiple default")
     name: str
@@ -263,7 +263,7 @@ def virtual_host(hostname: object, product: object = None) -> str | None:
 
 
 def find(name: str) -> list[Composite] | list[Condition]:
-    """Rows of a composite by its name, or of a condition by it or what it ends with."""
+    """Rows of a composite by its name, or of a condition by its name or the end of it."""
     word = name.strip().lower().replace("_", "-")
     return [row for row in COMPOSITES if row.name == word] or [
         row for row in CONDITIONS if row.name == word or row.name.endswith(f":{word}")

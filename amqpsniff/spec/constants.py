@@ -43,7 +43,7 @@ def protocol_of(octets: bytes) -> ProtocolHeader | None:
 
 
 FIRST_ERROR_CODE = 300
-"""Reply codes from here on are of errors; 200 is what an end without one has."""
+"""Reply codes from here on are errors; 200 is the code of an end without an error."""
 
 FRAME_OVERHEAD_BYTES = 8
 """Bytes of a frame around its payload: type, channel, size, and the byte that ends it."""

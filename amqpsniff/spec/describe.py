@@ -9,7 +9,7 @@ from .rows import DIALECTS, Row
 from .tags import FIELD_TAGS
 
 SPOKEN = (*DIALECTS, "1.0")
-"""The versions of which there are rows."""
+"""The versions that have rows."""
 
 TOPICS: dict[str, tuple[Row, ...]] = {
     "codes": REPLY_CODES,
@@ -25,9 +25,9 @@ _SUGGESTIONS = 3
 """How many near names an error offers: more do not fit a line."""
 
 
-def _by_id(wanted: str) -> list[Method] | None:
-    """The rows of `60/40`, `60,40` or `60`; None when `wanted` is not written like an id."""
-    numbers = tuple(part.strip() for part in wanted.replace(",", "/").split("/"))
+def _by_id(query: str) -> list[Method] | None:
+    """The rows of `60/40`, `60,40` or `60`; None when `query` is not written like an id."""
+    numbers = tuple(part.strip() for part in query.replace(",", "/").split("/"))
     if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
         return None
     return [row for row in METHODS if _id(row)[: len(numbers)] == numbers]
@@ -37,10 +37,10 @@ def _id(row: Method) -> tuple[str, str]:
     return str(row.class_id), str(row.method_id)
 
 
-def _by_name(wanted: str) -> list[Method]:
+def _by_name(query: str) -> list[Method]:
     """The rows of `basic.publish`, else of the class `basic`, else of `publish` in any class."""
     for part in ("name", "class_name", "method"):
-        rows = [row for row in METHODS if _part(row, part) == wanted]
+        rows = [row for row in METHODS if _part(row, part) == query]
         if rows:
             return rows
     return []
@@ -50,11 +50,11 @@ def _part(row: Method, part: str) -> str:
     return row.name.partition(".")[2] if part == "method" else getattr(row, part)
 
 
-def _near(wanted: str) -> list[str]:
+def _near(query: str) -> list[str]:
     import difflib  # costs more than all tables; needed for a typing error only
 
     words = {word for row in METHODS for word in (row.name, row.class_name, _part(row, "method"))}
-    return difflib.get_close_matches(wanted, sorted(words), _SUGGESTIONS)
+    return difflib.get_close_matches(query, sorted(words), _SUGGESTIONS)
 
 
 def describe(name_or_id: str) -> list[Method]:
@@ -63,32 +63,32 @@ def describe(name_or_id: str) -> list[Method]:
     Takes `basic.publish`, `publish`, the class `basic`, the ids `60/40` and `60`; case and `_` for
     `-` do not matter. Raises UsageError, with the nearest names, when nothing is called that.
     """
-    wanted = name_or_id.strip().lower().replace("_", "-")
-    rows = _by_id(wanted)
+    query = name_or_id.strip().lower().replace("_", "-")
+    rows = _by_id(query)
     if rows is None:
-        rows = _by_name(wanted)
+        rows = _by_name(query)
     if rows:
         return rows
-    near = _near(wanted)
+    near = _near(query)
     hint = f"did you mean {' or '.join(near)}?" if near else "try basic.publish or 60/40"
     raise UsageError(f"no method or class is called {name_or_id!r}; {hint}")
 
 
 def names() -> dict[str, str]:
-    """All that `look_up` knows by name: topics, classes, methods, reply codes with their names."""
+    """All names that `look_up` accepts: topics, classes, methods, reply codes with their names."""
     methods = [row.name for row in METHODS]
     classes = [name.partition(".")[0] for name in methods]
     composites = [row.name for row in amqp10.COMPOSITES]
     conditions = [row.name for row in amqp10.CONDITIONS]
-    known = dict.fromkeys([*TOPICS, *classes, *methods, *composites, *conditions], "")
-    return known | {str(row.code): row.name for row in REPLY_CODES}
+    descriptions = dict.fromkeys([*TOPICS, *classes, *methods, *composites, *conditions], "")
+    return descriptions | {str(row.code): row.name for row in REPLY_CODES}
 
 
 def look_up(name: str, dialect: str | None = None) -> list[Row]:
     """The rows that a person means, all of one kind; every method for an empty name.
 
     Besides what `describe` takes: a reply code, a topic, a composite or condition of AMQP 1.0. With
-    a `dialect`, one of `SPOKEN`, only its rows. Raises UsageError when there is nothing.
+    a `dialect`, one of `SPOKEN`, only its rows. Raises UsageError if nothing is found.
     """
     rows = _of_10(name) if dialect == "1.0" else _of_any(name)
     if dialect is None:
@@ -118,7 +118,7 @@ def _of_any(name: str) -> list[Row]:
 
 
 def _of_10(name: str) -> list[Row]:
-    """Composites of AMQP 1.0, or what else has the name."""
+    """Composites of AMQP 1.0, or other rows with the name."""
     return list(TOPICS.get(name, ()) or amqp10.find(name)) if name else list(amqp10.COMPOSITES)
 
 
@@ -128,12 +128,12 @@ def _dialects(row: Row) -> tuple[str, ...]:
 
 
 def plain(value: object) -> object:
-    """A row as JSON has it: objects by column, bytes in hex, without `index`, a detail."""
+    """A row for JSON: objects by column, bytes in hex, without `index`, a detail."""
     if isinstance(value, Row):
         row = {name: plain(getattr(value, name)) for name in value.__slots__ if name != "index"}
         if isinstance(value, Method) and value.content:
             row["properties"] = plain(properties_for(value.dialects[-1], value.class_id))
         return row
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return value.hex() if isinstance(value, bytes) else value

@@ -9,7 +9,7 @@ from .method_table import METHOD_TABLE
 from .rows import Row, columns, dialects_of
 
 _UNDECIDED = ("0-9-1", "0-8", "0-9")
-"""Whose candidates come first while the dialect is not known: what is common on the wire first."""
+"""Order of candidates while the dialect is unknown: the most common on the wire first."""
 
 
 class Argument(Row):
@@ -78,13 +78,13 @@ def _parse(text: str) -> list[Method]:
         letters, source, ids, sender, kind, name, *words = row.split()
         class_id, _, method_id = ids.partition("/")
         class_name = name.partition(".")[0]
-        known = words != ["?"]
-        for word in words if known else ():
+        are_known = words != ["?"]
+        for word in words if are_known else ():
             if word not in arguments:
                 arguments[word] = _argument(word)
         method = Method(
             len(methods), dialects_of(letters), int(class_id), int(method_id), class_name, name,
-            tuple([arguments[word] for word in words]) if known else (), known, sender,
+            tuple([arguments[word] for word in words]) if are_known else (), are_known, sender,
             "sync" in kind, tuple([f"{class_name}.{reply}" for reply in replies.split()]),
             "content" in kind, source, note.strip(),
         )  # fmt: skip
@@ -96,16 +96,16 @@ METHODS: tuple[Method, ...] = tuple(_parse(METHOD_TABLE))
 """All rows, ordered by id and then by preference."""
 
 
-def _same(one: Method, other: Method) -> bool:
-    return one is other or (
-        one.name == other.name
-        and one.arguments_known == other.arguments_known
-        and one.arguments == other.arguments
+def _same(first: Method, second: Method) -> bool:
+    return first is second or (
+        first.name == second.name
+        and first.arguments_known == second.arguments_known
+        and first.arguments == second.arguments
     )
 
 
 def _undecided(class_id: int, method_id: int) -> tuple[Method, ...]:
-    """All dialects' candidates, without those that read and mean what an earlier one does."""
+    """All dialects' candidates, without those of the same layout and meaning as an earlier one."""
     chosen: list[Method] = []
     for dialect in _UNDECIDED:
         for method in _BY_ID.get((dialect, class_id, method_id), ()):
@@ -128,7 +128,7 @@ def methods_for(dialect: str | None, class_id: int, method_id: int) -> tuple[Met
     """The readings of a class/method id, the preferred one first; `()` when the id is unknown.
 
     In a dialect: what its usual broker reads (RabbitMQ first), then vendors' variants of the id.
-    `None`, not known yet: the candidates of 0-9-1, then those of 0-8 and 0-9 that differ in layout
+    `None`, unknown: the candidates of 0-9-1, then those of 0-8 and 0-9 that differ in layout
     or meaning.
     """
     return _BY_ID.get((dialect, class_id, method_id), ())

@@ -18,13 +18,13 @@ PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
     "platform": ("platform",),
     "connection_name": ("connection_name",),
 }
-"""What is said -> the keys under which it may stand, the usual one first: `product_version` is that
+"""Fact -> the keys under which clients give it, the usual one first: `product_version` is that
 of py-amqp (Celery, Kombu), `library` and `library_version` are those of py-amqplib."""
 
 
 def given_name(*names: str | None) -> str | None:
-    """The first name that says something: it is not empty, and not made at random; else None."""
-    return next((one for one in names if one and not _AT_RANDOM.fullmatch(one)), None)
+    """The first name that is not empty and not made at random, else None."""
+    return next((name for name in names if name and not _AT_RANDOM.fullmatch(name)), None)
 
 
 def peer_property(properties: dict[str, object], name: str) -> str | None:

@@ -1,8 +1,8 @@
 """Content properties: what a content header may carry, by class.
 
 The property list of a content header begins with flag words; the property at position 0 of a class
-owns bit 15 of the first word, the next one bit 14. Bit 0 of a word says that another word follows,
-so a class of more than 15 properties would need two; none has.
+owns bit 15 of the first word, the next one bit 14. Bit 0 of a word means that another word follows,
+so a class of more than 15 properties would need two; no class has.
 """
 
 from .rows import DIALECTS, Row, columns
@@ -49,6 +49,6 @@ CONTENT_CLASSES: dict[str, frozenset[int]] = {
 def properties_for(dialect: str | None, class_id: int) -> tuple[Property, ...]:
     """The properties of a class in flag order from bit 15; `()` for a class without any.
 
-    `None` is a dialect not known yet; no two dialects disagree.
+    `None` is an unknown dialect; no two dialects disagree.
     """
     return _BY_DIALECT.get(dialect, {}).get(class_id, ())

@@ -1,7 +1,7 @@
 """Field-table tags: which octet announces a value of which type, in three readings.
 
 `rabbitmq` is what brokers and most clients use and the default. `spec091` is the grammar of 0-9-1,
-which nobody sends by default (php-amqplib can). `py-amqp` is what Celery's library reads. They
+which no library sends by default (php-amqplib can). `py-amqp` is what Celery's library reads. They
 differ in `s`, `b`, `B`, `l`, so a value is kept with its tag and octets and can be read again.
 """
 

@@ -1,6 +1,6 @@
 """Changes in newer versions of RabbitMQ that concern clients of AMQP 0-8 to 0-9-1.
 
-`amqpsniff.analysis.readiness` finds in rows of a capture what each row here is about. Sources are
+`amqpsniff.analysis.readiness` finds uses of each row in the rows of a capture. Sources are
 the release notes of RabbitMQ and measurements: RabbitMQ 3.10.8, 4.0.5 and 4.3.6, with pika 1.4.
 """
 
@@ -10,7 +10,7 @@ EFFECTS = ("refused", "ignored", "changed")
 """What becomes of it, the worst first."""
 
 VERSIONS = ((4, 0), (4, 1), (4, 2), (4, 3))
-"""The versions that there are rows for."""
+"""The versions that have rows."""
 
 
 class VersionChange(Row):

@@ -1,10 +1,10 @@
 """Arrow batches from the decoder's columns, mostly without copying.
 
 Strings that repeat (method, connection, …) come from the decoder as codes and stay dictionary
-encoded here, which is what the writers want; `plain` turns a batch into the types of `schema`. Only
-the columns asked for are made. Arrow's compute functions and its conversion of Python lists are
-kept away from the batches: the first take longer than the rows, the second imports pandas where
-there is one.
+encoded here, as the writers need them; `plain` turns a batch into the types of `schema`. Only
+the requested columns are made. Arrow's compute functions and its conversion of Python lists are
+not used for the batches: the first take longer than the rows, the second imports pandas if it is
+installed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _array(kind: pa.DataType, rows: int, nulls: int, *buffers: Any) -> pa.Array:
     """An array of some buffers; the first, the bitmap, may be None."""
     if nulls == rows:
         return pa.nulls(rows, kind)
-    shared = [None if one is None else pa.py_buffer(one) for one in buffers]
+    shared = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
     return pa.Array.from_buffers(kind, rows, shared, nulls)
 
 
@@ -71,18 +71,18 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
 class _Words:
     """The strings that the codes of a column stand for, each once.
 
-    A dictionary that had a string twice would be written to Parquet as if it were none, or with
-    bytes behind it that were never written. `places`
+    A dictionary that had a string twice would be written to Parquet without a dictionary, or with
+    bytes behind it that were never written. `new_codes`
     are other codes in place of the column's, None where those are right.
     """
 
     def __init__(self, values: Sequence[str | None]) -> None:
         different = dict.fromkeys(values)
         self.strings = _strings(different)
-        self.places: array[int] | None = None
+        self.new_codes: array[int] | None = None
         if len(different) < len(values):
-            places = {value: place for place, value in enumerate(different)}
-            self.places = array("i", map(places.__getitem__, values))
+            code_by_value = {value: code for code, value in enumerate(different)}
+            self.new_codes = array("i", map(code_by_value.__getitem__, values))
 
 
 SETTLED = CHANGING - {"waiting"}
@@ -107,7 +107,7 @@ _CODED = frozenset((*MeaningColumns.CODES, *DeliveryColumns.NAMES, *LinkColumns(
 
 
 class _Columns:
-    """Makes columns of one batch; each of the decoder's columns is taken once, when it is wanted.
+    """Makes columns of one batch; each of the decoder's columns is taken once, at its first use.
 
     Those of `SETTLED` are copied where the rows were not given: they may still change.
 
@@ -116,20 +116,20 @@ class _Columns:
 
     def __init__(self, rows: FrameRows | MessageRows, words: Mapping[str, _Words]) -> None:
         self._source = rows.columns()
-        others = [getattr(rows, name, None) for name in ("links", "deliveries", "meanings")]
+        further = [getattr(rows, name, None) for name in ("links", "deliveries", "meanings")]
         self._rows = rows.rows
-        self._given = rows.given
+        self._is_given = rows.given
         self._words = words
         self._vocabularies = rows.vocabularies.by_name()
-        for more in others:
-            if more is not None:
-                self._source |= more.columns()
-                self._vocabularies |= more.by_name()
-        self._taken: dict[str, tuple[Any, Any, int]] = {}
+        for rows_of_part in further:
+            if rows_of_part is not None:
+                self._source |= rows_of_part.columns()
+                self._vocabularies |= rows_of_part.by_name()
+        self._taken_columns: dict[str, tuple[Any, Any, int]] = {}
         self._empty: dict[pa.DataType, pa.Array] = {}
 
     def make(self, name: str, kind: pa.DataType) -> pa.Array:
-        """The column of that name and type; null throughout when the decoder has none."""
+        """The column of that name and type; all null if the decoder does not have it."""
         source = _SOURCES.get(name, name)
         column = self._source.get(source)
         if column is None:  # as batches that have it: those of a file are alike
@@ -140,7 +140,7 @@ class _Columns:
         if name in self._vocabularies:
             return self._coded(name, storage, bitmap, nulls)
         if name in self._words:
-            return self._said(self._words[name], storage, bitmap, nulls)
+            return self._dictionary_column(self._words[name], storage, bitmap, nulls)
         if name == "timestamp":
             storage = bitmaps.microseconds(storage, self._rows)
         elif kind == pa.bool_():
@@ -149,10 +149,10 @@ class _Columns:
 
     def _nulls(self, kind: pa.DataType) -> pa.Array:
         """A column without a value, one for all of a kind."""
-        found = self._empty.get(kind)
-        if found is None:
-            found = self._empty[kind] = pa.nulls(self._rows, kind)
-        return found
+        nulls = self._empty.get(kind)
+        if nulls is None:
+            nulls = self._empty[kind] = pa.nulls(self._rows, kind)
+        return nulls
 
     def _coded(self, name: str, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
         """A column of texts that repeat."""
@@ -161,33 +161,33 @@ class _Columns:
         vocabulary = self._vocabularies[name]
         entries = vocabulary.entries()
         if entries is None:
-            return self._said(_Words(vocabulary.texts()), storage, bitmap, nulls)
+            return self._dictionary_column(_Words(vocabulary.texts()), storage, bitmap, nulls)
         strings = _array(pa.string(), vocabulary.count, 0, None, *entries)
         codes = self._array(pa.int32(), storage, bitmap, nulls)
         return pa.DictionaryArray.from_arrays(codes, strings, safe=False)
 
-    def _said(self, words: _Words, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
+    def _dictionary_column(self, words: _Words, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
         """A column of codes of words."""
         if nulls == self._rows:
             return self._nulls(_ENCODED)
-        if words.places is not None:
-            storage = bitmaps.recoded(storage, self._rows, words.places)
+        if words.new_codes is not None:
+            storage = bitmaps.recoded(storage, self._rows, words.new_codes)
         codes = self._array(pa.int32(), storage, bitmap, nulls)
         return pa.DictionaryArray.from_arrays(codes, words.strings, safe=False)
 
     def _take(self, source: str, column: Any) -> tuple[Any, Any, int]:
         """Storage, bitmap and number of nulls of a column of numbers."""
-        taken = self._taken.get(source)
-        if taken is None:
-            kept = source in SETTLED and not self._given
-            storage = bytearray(column.storage) if kept else column.take(self._rows)
+        parts = self._taken_columns.get(source)
+        if parts is None:
+            may_change = source in SETTLED and not self._is_given
+            storage = bytearray(column.storage) if may_change else column.take(self._rows)
             if source in NEVER_NULL:
                 bitmap, nulls = None, 0
             else:
                 of = bitmaps.of_integers if isinstance(column, Integers) else bitmaps.of_codes
                 bitmap, nulls = of(storage, self._rows)
-            taken = self._taken[source] = (storage, bitmap, nulls)
-        return taken
+            parts = self._taken_columns[source] = (storage, bitmap, nulls)
+        return parts
 
     def _texts(self, column: Texts, kind: pa.DataType) -> pa.Array:
         offsets, valid, octets, values = column.take(self._rows)
@@ -196,11 +196,11 @@ class _Columns:
         return self._array(kind, offsets, bitmap, nulls, octets)
 
     def _array(
-        self, kind: pa.DataType, storage: Any, bitmap: Any, nulls: int, *more: Any
+        self, kind: pa.DataType, storage: Any, bitmap: Any, nulls: int, *further: Any
     ) -> pa.Array:
         if nulls == self._rows:
             return self._nulls(kind)
-        return _array(kind, self._rows, nulls, bitmap, storage, *more)
+        return _array(kind, self._rows, nulls, bitmap, storage, *further)
 
 
 def _batch(
@@ -254,8 +254,8 @@ def _record_column(
     values = rows.column(source) if isinstance(rows, Rows) else [row[source] for row in rows]
     if kind == pa.bool_():
         count = len(values)
-        known = bytearray(value is not None for value in values)
-        bits = (bitmaps.of_bytes(some, count) for some in (known, bytearray(map(bool, values))))
+        present = bytearray(value is not None for value in values)
+        bits = (bitmaps.of_bytes(flags, count) for flags in (present, bytearray(map(bool, values))))
         return _array(kind, count, values.count(None), *bits)
     return _strings(values) if kind == pa.string() else _integers(values, kind)
 
@@ -309,28 +309,28 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def plan_for(makers: Collection[Maker], tables: Iterable[str] = (), **more: Any) -> Plan:
-    """The plan of a run that feeds makers, with more `tables` and more of what is in a `Plan`."""
-    made = {*tables, *(maker.table for maker in makers)}
-    if "findings" in made:
-        made.add("messages")  # some findings are made together with a message's row
-    more.setdefault("links", any(maker.links for maker in makers))
-    more.setdefault("meanings", any(maker.meanings for maker in makers))
-    more.setdefault("processes", any(maker.processes for maker in makers))
+def plan_for(makers: Collection[Maker], tables: Iterable[str] = (), **fields: Any) -> Plan:
+    """The plan of a run that feeds makers, with further `tables` and further fields of `Plan`."""
+    produced = {*tables, *(maker.table for maker in makers)}
+    if "findings" in produced:
+        produced.add("messages")  # some findings are made together with a message's row
+    fields.setdefault("links", any(maker.links for maker in makers))
+    fields.setdefault("meanings", any(maker.meanings for maker in makers))
+    fields.setdefault("processes", any(maker.processes for maker in makers))
     columns = {maker.table: maker.schema.names for maker in makers}
-    if more["meanings"] and "messages" in columns:
+    if fields["meanings"] and "messages" in columns:
         columns["messages"] = [*columns["messages"], *MessageRows.PROPERTIES]  # what packs read
     outcomes = any(maker.outcomes for maker in makers)
-    return Plan(frozenset(made), columns, outcomes, **more)
+    return Plan(frozenset(produced), columns, outcomes, **fields)
 
 
 class Maker:
     """Makes the batches of one table from what a pipeline gives.
 
     `schema` is that of the batches that `make` gives when they are not `encoded`. `columns` names
-    the columns that are wanted, in the table's order; None for all but those that link messages
-    across connections, made where they are named or `everything` is wanted. Raises UsageError for a
-    table or a column that is not there.
+    the requested columns, in the table's order; None for all but those that link messages across
+    connections, which are made if they are named, or with `everything`. Raises UsageError for an
+    unknown table or column.
     """
 
     def __init__(
@@ -357,28 +357,28 @@ class Maker:
 
     @property
     def links(self) -> bool:
-        """True if a column is wanted that links messages across connections."""
+        """True if a requested column links messages across connections."""
         return self.table == "messages" and not LINKED.isdisjoint(self.schema.names)
 
     @property
     def meanings(self) -> bool:
-        """True if a column is wanted that packs fill."""
+        """True if packs fill a requested column."""
         return not MEANINGS.isdisjoint(self.schema.names)
 
     @property
     def processes(self) -> bool:
-        """True if a column is wanted that packet comments fill."""
+        """True if packet comments fill a requested column."""
         return self.table == "connections" and not PROCESSES.isdisjoint(self.schema.names)
 
-    def make(self, taken: Any) -> pa.RecordBatch:
+    def make(self, rows: Any) -> pa.RecordBatch:
         """A batch from what `Pipeline.take` gave; for `findings`, `connections`, `channels` and
         `links` from a list of them.
         """
         if self.table == "findings":
-            return finding_batch(taken, self.schema)
+            return finding_batch(rows, self.schema)
         if self.table in ("connections", "channels", "links"):
-            return record_batch(taken, self.schema)
-        frames, messages, connections, captures, method_names = taken
+            return record_batch(rows, self.schema)
+        frames, messages, connections, captures, method_names = rows
         if self.table == "frames":
             batch = _batch(self.schema, frames, connections, captures, method_names)
         else:

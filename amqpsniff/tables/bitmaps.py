@@ -98,15 +98,15 @@ def microseconds(storage: bytearray, rows: cython.Py_ssize_t) -> bytearray:
     return result
 
 
-def recoded(storage: bytearray, rows: cython.Py_ssize_t, places: array) -> bytearray:
-    """32-bit codes with other codes in their place: `places[code]`; negative ones stay."""
+def recoded(storage: bytearray, rows: cython.Py_ssize_t, new_codes: array) -> bytearray:
+    """32-bit codes with other codes in their place: `new_codes[code]`; negative ones stay."""
     codes: cython.const[cython.int][::1] = memoryview(storage).cast("i")
-    others: cython.const[cython.int][::1] = places
+    mapping: cython.const[cython.int][::1] = new_codes
     result = bytearray(4 * rows)
-    made: cython.int[::1] = memoryview(result).cast("i")
+    written: cython.int[::1] = memoryview(result).cast("i")
     row: cython.Py_ssize_t
     for row in range(rows):
-        made[row] = others[codes[row]] if codes[row] >= 0 else codes[row]
+        written[row] = mapping[codes[row]] if codes[row] >= 0 else codes[row]
     return result
 
 
@@ -174,12 +174,12 @@ def _packed(octets: cython.const[cython.uchar][::1], rows: cython.Py_ssize_t) ->
     _check(len(octets), rows)
     bitmap = bytearray((rows + 7) >> 3)
     bits: cython.uchar[::1] = bitmap
-    place: cython.Py_ssize_t
+    i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     with cython.boundscheck(False):
-        for place in range(rows >> 3):
-            at = place << 3
-            bits[place] = (
+        for i in range(rows >> 3):
+            at = i << 3
+            bits[i] = (
                 octets[at]
                 | octets[at + 1] << 1
                 | octets[at + 2] << 2
@@ -195,8 +195,8 @@ def _packed(octets: cython.const[cython.uchar][::1], rows: cython.Py_ssize_t) ->
 
 
 @cython.cfunc
-def _check(there: cython.Py_ssize_t, rows: cython.Py_ssize_t) -> cython.int:
+def _check(available: cython.Py_ssize_t, rows: cython.Py_ssize_t) -> cython.int:
     """There are as many rows: loops over them need no test of their own."""
-    if rows < 0 or rows > there:
+    if rows < 0 or rows > available:
         raise IndexError("rows outside a column")
     return 0

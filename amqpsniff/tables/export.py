@@ -39,7 +39,7 @@ RISING: Final = frozenset(
 differences, without a dictionary (1.75 M frames: 22 MB and 0.34 s become 11 MB and 0.33 s). `row`
 is that of messages which wait for their links (`amqpsniff.archive.linking`)."""
 
-# Columns by whose range a reader may pass over row groups; ranges of the others say nothing and
+# Columns by whose range a reader may skip row groups; ranges of the others are useless and
 # take a quarter of the time.
 _RANGED = RISING - {"stream_offset", "row"} | {"capture", "reply_code"}
 
@@ -55,7 +55,7 @@ def write(
 
     `format` is one of `FORMATS`, `schema` that of the rows, whether they are encoded or not. A file
     named is made or overwritten; one that is open stays open. Columns `in_every_row` are never
-    null, and said to be so where the format can. Raises UsageError for a format that is not there,
+    null, and are declared so if the format can. Raises UsageError for an unknown format,
     OSError when writing fails.
     """
     writer = _WRITERS.get(format)
@@ -70,7 +70,7 @@ def write(
         for batch in batches:
             rows += batch.num_rows
             yield batch
-            del batch  # nothing of it is kept while the next is made
+            del batch  # release it before the next is made
 
     if isinstance(sink, (str, Path)):
         with Path(sink).open("wb") as file:
@@ -82,7 +82,9 @@ def write(
 
 def without_nulls(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
     """A schema in which columns of these names cannot be null."""
-    return pa.schema([one.with_nullable(one.nullable and one.name not in names) for one in schema])
+    return pa.schema(
+        [field.with_nullable(field.nullable and field.name not in names) for field in schema]
+    )
 
 
 def _ndjson(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:
@@ -157,17 +159,17 @@ class ParquetRows:
         self._sink = sink
         self._schema = schema
         self._writer: Any = None
-        self._held: list[pa.RecordBatch] = []
+        self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows; they are written when there are enough for a row group."""
-        self._held.append(batch)
+        """Add rows; they are written once there are enough for a row group."""
+        self._waiting.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.get_total_buffer_size()
-        encoded = any(pa.types.is_dictionary(one) for one in batch.schema.types)
-        most = ROW_GROUP_BYTES if encoded else PLAIN_BYTES
-        if self._rows >= ROW_GROUP_ROWS or self._bytes >= most:
+        encoded = any(pa.types.is_dictionary(kind) for kind in batch.schema.types)
+        max_bytes = ROW_GROUP_BYTES if encoded else PLAIN_BYTES
+        if self._rows >= ROW_GROUP_ROWS or self._bytes >= max_bytes:
             self._write_group()
 
     def close(self) -> None:
@@ -180,10 +182,10 @@ class ParquetRows:
 
     def _write_group(self) -> None:
         """Write the held rows as a row group, with one dictionary for a column."""
-        group = pa.Table.from_batches(self._held).unify_dictionaries()
-        there = [one.name for one in self._schema if not one.nullable]
-        group = pa.Table.from_arrays(group.columns, schema=without_nulls(group.schema, there))
-        self._held = []
+        group = pa.Table.from_batches(self._waiting).unify_dictionaries()
+        required = [field.name for field in self._schema if not field.nullable]
+        group = pa.Table.from_arrays(group.columns, schema=without_nulls(group.schema, required))
+        self._waiting = []
         self._rows = self._bytes = 0
         if self._writer is None:
             self._writer = self._open(group.schema)
@@ -191,7 +193,9 @@ class ParquetRows:
 
     def _open(self, schema: pa.Schema) -> Any:
         names = self._schema.names
-        rising = [one.name for one in self._schema if one.name in RISING and _counts(one.type)]
+        rising = [
+            field.name for field in self._schema if field.name in RISING and _counts(field.type)
+        ]
         return _parquet_writer(
             self._sink,
             schema,
@@ -206,7 +210,7 @@ class ParquetRows:
 def _parquet_writer(sink: Any, schema: pa.Schema, **chosen: Any) -> Any:
     """pyarrow's writer of Parquet, for a sink that is open.
 
-    The one that is public checks and opens what needs no check here, and its module brings every
+    The public writer checks and opens more than is needed here, and its module imports every
     file system and TLS along: 0.011 processor seconds, of the 0.18 that a small capture takes.
     """
     chosen |= {"version": "2.6", "writer_engine_version": "V2", "store_schema": False}
@@ -232,4 +236,4 @@ _WRITERS: Final[dict[str, Callable[..., None]]] = {
 }
 
 FORMATS: Final = tuple(_WRITERS)
-"""The formats there are."""
+"""Names of the formats."""

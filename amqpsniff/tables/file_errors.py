@@ -41,12 +41,12 @@ def error_rows(
     A file is its size in bytes (None if unknown) and its findings.
     """
     rows = []
-    for size, found in files:
-        rows += [_row(one, size) for one in found if one.code in KINDS]
-    seen = {(row["path"], row["kind"]) for row in rows}
-    for row in [_row(one, None) for one in lost]:
-        if (row["path"], row["kind"]) not in seen:
-            seen.add((row["path"], row["kind"]))
+    for size, findings in files:
+        rows += [_row(finding, size) for finding in findings if finding.code in KINDS]
+    listed = {(row["path"], row["kind"]) for row in rows}
+    for row in [_row(finding, None) for finding in lost]:
+        if (row["path"], row["kind"]) not in listed:
+            listed.add((row["path"], row["kind"]))
             rows.append(row)
     return rows
 
@@ -55,13 +55,13 @@ def error_table(rows: list[dict[str, Any]]) -> Any:
     """The rows as an Arrow table."""
     import pyarrow as pa
 
-    made = schema()
-    columns = [pa.array([row[field.name] for row in rows], field.type) for field in made]
-    return pa.Table.from_arrays(columns, schema=made)
+    table_schema = schema()
+    columns = [pa.array([row[field.name] for row in rows], field.type) for field in table_schema]
+    return pa.Table.from_arrays(columns, schema=table_schema)
 
 
 def _text(name: str | None) -> str | None:
-    """A text with escapes for what is not UTF-8 in it: names of files may be any bytes."""
+    """A text with escapes for bytes that are not UTF-8: names of files may be any bytes."""
     if name is None:
         return None
     return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
@@ -71,9 +71,9 @@ def _row(finding: Finding, size: int | None) -> dict[str, Any]:
     at = _OFFSET.search(finding.detail)
     offset = int(at[1]) if at else (0 if finding.code == "capture-unreadable" else None)
     skipped = None
-    again = _SKIPPED.search(finding.detail)
-    if again:
-        skipped = int(again[1])
+    match = _SKIPPED.search(finding.detail)
+    if match:
+        skipped = int(match[1])
     elif size is not None and offset is not None and "unpacked" not in finding.detail:
         skipped = max(0, size - offset)
     return {

@@ -2,13 +2,13 @@
 """Record batches as NDJSON: one JSON object a line, columns in their order, nulls as `null`.
 
 A batch is prepared column by column and written row by row. Preparation makes a cell of every
-column: its key as JSON text, and the whole text of a value where there are few values (encoded
+column: its key as JSON text, and the whole text of a value if there are few values (encoded
 strings, booleans). Columns that are the same in every row, null ones above all, become part of the
 key after them; neighbours that share their codes become one.
 
 A cell writes its key and the value of one row. What is the same in all rows is prepared text; what
 differs is written from the column's own buffers. From the line of a row in which all is null
-`_write_rows` copies what stands between two values, so that nulls cost a test.
+`_write_rows` copies the bytes between two values, so that nulls cost a test.
 
 `arguments` and `headers` hold JSON objects already and are copied. Types that the tables of the
 contract do not have come from SQL and take the slow way, through `values.json_text`.
@@ -69,16 +69,15 @@ class Writer:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._keys = [
-            f"{',' if place else '{'}{json_text(name)}:".encode()
-            for place, name in enumerate(schema.names)
+            f"{',' if i else '{'}{json_text(name)}:".encode() for i, name in enumerate(schema.names)
         ]
         self._marks = [(field.metadata or {}).get(b"json") for field in schema]
         self._out = Octets(FIRST_BYTES)
 
     def write(self, batch: pa.RecordBatch, sink: IO[bytes]) -> None:
-        """Write a batch as lines to a sink, whose `write` may use what it is given only then."""
+        """Write a batch as lines to a sink, whose `write` must not keep its argument."""
         prepared, tail = self._prepare(batch)
-        _write_rows([one.cell() for one in prepared], tail, batch.num_rows, self._out, sink)
+        _write_rows([item.cell() for item in prepared], tail, batch.num_rows, self._out, sink)
         if self._out.size > KEPT_BYTES:
             self._out = Octets(FIRST_BYTES)
 
@@ -93,21 +92,21 @@ class Writer:
             lead += key
             raw = mark is None and name in JSON_COLUMNS
             plain = _simple(array, raw or mark is not None)
-            same = _same_throughout(plain)
-            if same is not None:
-                lead += same
+            constant = _same_throughout(plain)
+            if constant is not None:
+                lead += constant
                 continue
-            one = _prepared(plain, raw, mark, lead)
+            item = _prepared(plain, raw, mark, lead)
             lead = b""
-            if not (prepared and prepared[len(prepared) - 1].joined(one)):
-                prepared.append(one)
+            if not (prepared and prepared[len(prepared) - 1].joined(item)):
+                prepared.append(item)
         return prepared, lead + b"}\n"
 
 
 class _Prepared:
     """A column on its way to a cell; see `Cell` for the meaning of the arguments.
 
-    `shared` tells columns that have the same codes; None for a column that has none.
+    `shared` is equal for columns that have the same codes; None for a column without codes.
     """
 
     def __init__(
@@ -116,26 +115,26 @@ class _Prepared:
         texts: list[bytes],
         array: pa.Array | None,
         shared: object = None,
-        **more: Any,
+        **options: Any,
     ) -> None:
         self.kind = kind
         self.texts = texts
         self.shared = shared
-        self.more = more
+        self.options = options
         if array is not None:
-            self.more["offset"] = array.offset
+            self.options["offset"] = array.offset
             if array.null_count:
-                self.more["valid"] = _bytes(array.buffers()[0])
+                self.options["valid"] = _bytes(array.buffers()[0])
 
     def joined(self, other: _Prepared) -> bool:
-        """Take another column with the same codes in, if it has them."""
+        """Join another column to this one; False if it has other codes."""
         if self.shared is None or self.shared != other.shared:
             return False
-        self.texts = [one + more for one, more in zip(self.texts, other.texts, strict=True)]
+        self.texts = [first + second for first, second in zip(self.texts, other.texts, strict=True)]
         return True
 
     def cell(self) -> Cell:
-        return Cell(self.kind, self.texts, **self.more)
+        return Cell(self.kind, self.texts, **self.options)
 
 
 def _bytes(buffer: pa.Buffer | None) -> memoryview:
@@ -159,7 +158,7 @@ def _same_throughout(array: pa.Array) -> bytes | None:
 
 
 def _simple(array: pa.Array, one_by_one: bool) -> pa.Array:
-    """The same values in a type that has a cell of its own, where there is one.
+    """The same values in a type that has its own kind of cell, if there is one.
 
     Dictionaries are decoded when values are looked at `one_by_one`.
     """
@@ -178,7 +177,7 @@ def _simple(array: pa.Array, one_by_one: bool) -> pa.Array:
 
 
 def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _Prepared:
-    """An array prepared; `raw` says that its strings are JSON, `mark` that they may be."""
+    """An array prepared; `raw`: its strings are JSON; `mark`: they may be."""
     kind = array.type
     last = array.offset + len(array)
     if pa.types.is_dictionary(kind):
@@ -198,16 +197,16 @@ def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _P
         return _one_by_one(array, lead, partial(_judged, kind=mark))
     if kind not in (pa.string(), pa.binary()):
         return _one_by_one(array, lead, json_text)
-    written = BYTES if kind == pa.binary() else RAW if raw else TEXT
+    cell_kind = BYTES if kind == pa.binary() else RAW if raw else TEXT
     octets = _bytes(array.buffers()[2])
-    return _Prepared(written, texts, array, ints=_numbers(array, last + 1, "i"), octets=octets)
+    return _Prepared(cell_kind, texts, array, ints=_numbers(array, last + 1, "i"), octets=octets)
 
 
 def _encoded(array: pa.Array, lead: bytes) -> _Prepared:
     """Dictionary-encoded strings: a text for each of them."""
     texts = [lead + json_text(word).encode() for word in (*array.dictionary.to_pylist(), None)]
-    where = [None if buffer is None else buffer.address for buffer in array.buffers()]
-    shared = (where, array.offset, len(texts))
+    addresses = [None if buffer is None else buffer.address for buffer in array.buffers()]
+    shared = (addresses, array.offset, len(texts))
     codes = _numbers(array, array.offset + len(array), "i")
     return _Prepared(PIECES, texts, array, shared, ints=codes)
 
@@ -228,7 +227,7 @@ def _refused(number: str) -> None:
 
 
 def _judged(value: str, kind: bytes) -> str:
-    """Text of a value that should be JSON: itself when it is, else a string."""
+    """Text of a value that should be JSON: the value if it is, else a JSON string."""
     try:
         parsed = json.loads(value, parse_constant=_refused)
         sound = kind == b"any" or isinstance(parsed, dict)
@@ -250,7 +249,7 @@ class Cell:
         longs: 64-bit numbers.
         ints: 32-bit numbers, codes, or offsets into `octets`.
         octets: Text of the rows, or bits.
-        zone: Whether times are of UTC, rather than of no known zone.
+        zone: Times are UTC, not of an unknown zone.
     """
 
     kind: cython.int
@@ -293,13 +292,13 @@ class Cell:
         self.second_text = Octets(32)
         self.pieces = Octets()
         ends = memoryview(bytearray(8 * (len(texts) + 1))).cast("q")
-        for place, text in enumerate(texts):
+        for i, text in enumerate(texts):
             self.pieces.put_bytes(text)
-            ends[place + 1] = self.pieces.used
+            ends[i + 1] = self.pieces.used
         self.ends = ends
         self.key = ends[1]
         self.begin = self.end = 0
-        self.odd = False  # of a text column without an odd byte no row is gone through again
+        self.odd = False  # a text column without an odd byte is not searched row by row
         if kind == TEXT:
             self.odd = _has_odd(self, self.ints[offset], self.ints[len(self.ints) - 1])
 
@@ -327,7 +326,7 @@ def _write_rows(
 
 @cython.cfunc
 def _line_of(cells: list[Any], tail: bytes) -> Octets:
-    """The line of a row in which all is null, where each cell is to know its place."""
+    """The line of a row in which all is null; each cell notes its position there."""
     line: Octets = Octets()
     cell: Cell
     for cell in cells:
@@ -353,10 +352,10 @@ def _write_cell(
     if kind == _PIECES or kind == _TRUTHS:
         if done < cell.begin:
             out.put_from(line, done, cell.begin - done)
-        place: cython.Py_ssize_t
-        place = cell.ints[at] if kind == _PIECES else (cell.octets[at >> 3] >> (at & 7)) & 1
-        begin: cython.longlong = cell.ends[place]
-        out.put_from(cell.pieces, begin, cell.ends[place + 1] - begin)
+        piece: cython.Py_ssize_t
+        piece = cell.ints[at] if kind == _PIECES else (cell.octets[at >> 3] >> (at & 7)) & 1
+        begin: cython.longlong = cell.ends[piece]
+        out.put_from(cell.pieces, begin, cell.ends[piece + 1] - begin)
         return cell.end
     out.put_from(line, done, cell.begin + cell.key - done)
     if kind == _LONG:
@@ -491,7 +490,7 @@ def _put_plain(
         )
     else:
         i: cython.longlong
-        with cython.boundscheck(False):  # the range was checked, and there is room
+        with cython.boundscheck(False):  # the range was checked, and room was reserved
             for i in range(count):
                 out.octets[at + i] = cell.octets[start + i]
     out.used = at + count
@@ -506,7 +505,7 @@ def _has_odd(cell: Cell, start: cython.longlong, end: cython.longlong) -> cython
     at: cython.longlong
     if start < 0 or end > len(cell.octets):
         raise IndexError("text outside a buffer")
-    with cython.boundscheck(False):  # one wide loop, which is all there is for most texts
+    with cython.boundscheck(False):  # one wide loop is enough for most texts
         for at in range(start, end):
             octet = cell.octets[at]
             odd |= (octet < 32) | (octet == 34) | (octet == 92)

@@ -1,7 +1,7 @@
 """Rows chosen and joined by SQL: the only module that knows DuckDB.
 
 A filter is one boolean expression over the columns of the table shown. DuckDB evaluates it batch
-by batch, on the columns that it names, to a mask (Arrow does, where it only asks whether a column
+by batch, on the columns that it names, to a mask (Arrow does, if it only tests whether a column
 has a value); Arrow filters the batch by the mask. So rows keep their order, types and encoding, and
 one batch is in memory at a time. An expression looks at one row only: subqueries, aggregates and
 windows are for `sql`.
@@ -150,11 +150,11 @@ class Filter:
         if not self._where.strip():
             raise FilterError("the expression is empty; compare a column with something")
         tree = self._parsed(self._where)
-        statement, *others = tree["statements"]
+        statement, *further = tree["statements"]
         (model,) = self._parsed("true")["statements"]
         condition = statement["node"].get("where_clause")
-        around = {**statement["node"], "where_clause": None}
-        if others or around != {**model["node"], "where_clause": None}:
+        select_node = {**statement["node"], "where_clause": None}
+        if further or select_node != {**model["node"], "where_clause": None}:
             raise FilterError(f"`{shown(self._where)}` is not one expression")
         nodes = list(nodes_of(condition))
         if any(node.get("class") == "SUBQUERY" for node in nodes):
@@ -205,9 +205,9 @@ def filtered(
 def _filtered(chosen: Filter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
         for batch in batches:
-            kept = chosen.of(batch)
-            if kept.num_rows:
-                yield kept
+            rows = chosen.of(batch)
+            if rows.num_rows:
+                yield rows
     finally:
         chosen.close()
 
@@ -216,7 +216,7 @@ class Result(Tabular[pa.RecordBatch]):
     """The rows that a statement gives, as record batches of this `schema`.
 
     Every loop over it and every `table()` runs the statement once more. A field whose strings are
-    JSON has metadata that says so, for `amqpsniff.tables.ndjson`. Values of types other than
+    JSON is marked in its metadata, for `amqpsniff.tables.ndjson`. Values of types other than
     `ARROW_TYPES` are strings: DuckDB's text of them.
     """
 
@@ -226,8 +226,8 @@ class Result(Tabular[pa.RecordBatch]):
         tables: Mapping[str, tuple[pa.Schema, Opened]],
         parameters: Parameters = None,
     ) -> None:
-        self._asked = statement, tables, parameters
-        self._ready: _Run | None = _Run(*self._asked)
+        self._query = statement, tables, parameters
+        self._ready: _Run | None = _Run(*self._query)
         self.schema = self._ready.schema
 
     def __repr__(self) -> str:
@@ -236,15 +236,15 @@ class Result(Tabular[pa.RecordBatch]):
     def _repr_html_(self) -> str:
         """For notebooks: the first rows."""
         if self._ready is None:
-            self._ready = _Run(*self._asked)
+            self._ready = _Run(*self._query)
         ahead = self._ready.look_ahead()
-        columns = [python_values(column[: ROWS_SHOWN + 1]) for one in ahead for column in one]
+        columns = [python_values(column[: ROWS_SHOWN + 1]) for batch in ahead for column in batch]
         rows = list(zip(*columns, strict=True))
-        more = len(rows) > ROWS_SHOWN
-        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=more)
+        has_more = len(rows) > ROWS_SHOWN
+        return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=has_more)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        run, self._ready = self._ready or _Run(*self._asked), None
+        run, self._ready = self._ready or _Run(*self._query), None
         return run.batches()
 
     def arrow(self) -> pa.Table:
@@ -256,7 +256,7 @@ class Result(Tabular[pa.RecordBatch]):
         return self.arrow()
 
     def close(self) -> None:
-        """Let DuckDB go, and its files, where a loop over the rows was left early."""
+        """Close DuckDB and its files after a loop over the rows that ended early."""
         self._own = None
         if self._ready is not None:
             self._ready.close()
@@ -296,15 +296,15 @@ class _Run:
             if any(map(_holds_rows, self._plan())):
                 for source in self.sources.values():
                     source.folder = self.folder.name
-            given = self._run(lambda: _carried(relation))
-            self._reader = self._run(lambda: given.to_arrow_reader(BATCH_ROWS))
+            answer = self._run(lambda: _carried(relation))
+            self._reader = self._run(lambda: answer.to_arrow_reader(BATCH_ROWS))
             self.schema = _marked(self._reader.schema, relation.types)
         except BaseException:
             self.close()
             raise
 
     def look_ahead(self) -> list[pa.RecordBatch]:
-        """The first rows, which are given nevertheless; empty where there are none."""
+        """The first rows, which a loop gives again; empty without rows."""
         while not self._ahead:
             batch = self._run(self._next)
             if batch is None:
@@ -328,7 +328,7 @@ class _Run:
             self.close()
 
     def close(self) -> None:
-        """Let DuckDB go, and its files; there are no more rows then."""
+        """Close DuckDB and its files; no more rows come then."""
         self._reader, self._ahead = None, []
         self._connection.close()
         self.folder.cleanup()
@@ -348,16 +348,16 @@ class _Run:
         """Names of the columns that the statement uses, over all tables; None for all."""
         tree = _tree(self._connection, self._statement, self._statement)
         if len(tree["statements"]) != 1:
-            many = "several statements" if tree["statements"] else "no statement"
-            raise FilterError(f"{many}; give one SELECT")
+            problem = "several statements" if tree["statements"] else "no statement"
+            raise FilterError(f"{problem}; give one SELECT")
         nodes = list(nodes_of(tree))
         used = [name for name in tables if any(node.get("table_name") == name for node in nodes)]
         self._names = [name for table in used for name in tables[table][0].names]
-        known = {name for schema, _ in tables.values() for name in schema.names}
-        return None if needs_all(nodes, tables) else frozenset(column_names(nodes, known))
+        names = {name for schema, _ in tables.values() for name in schema.names}
+        return None if needs_all(nodes, tables) else frozenset(column_names(nodes, names))
 
     def _plan(self) -> list[Any]:
-        """DuckDB's plan for the statement: steps with those whose rows they take, `children`."""
+        """DuckDB's plan for the statement: steps, with the steps that feed them as `children`."""
         explain = f"EXPLAIN (FORMAT json) {self._statement}"
         ((_, plan),) = self._run(
             lambda: self._connection.execute(explain, self._parameters).fetchall()
@@ -366,11 +366,11 @@ class _Run:
         return steps
 
     def _run(self, step: Callable[[], Any]) -> Any:
-        """Take a step; what went wrong in a source comes out as it was raised there."""
+        """Run a step; an error of a source is raised as it was raised there."""
         try:
             return step()
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            # the reader raises what DuckDB says as an error of its own
+            # the reader raises DuckDB's error as an error of its own
             if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in str(error):
                 raise FilterError(
                     f"`{shown(self._statement)}` needs more than the {SQL_MEMORY} of memory that "
@@ -386,7 +386,7 @@ def sql(
     tables: Mapping[str, tuple[pa.Schema, Opened]],
     parameters: Parameters = None,
 ) -> Result:
-    """Run one SELECT over tables, each given as its schema and a function that reads it anew.
+    """Run one SELECT over tables, each given as its schema and a function that reads it again.
 
     `parameters` are the values of `?` in order, or of `$name` by name.
     Raises FilterError, in one line, for a statement that does not run, and what reading raises.
@@ -431,16 +431,16 @@ def answer_files(
                 if not files:
                     connection.register(name, schema.empty_table())
                     continue
-                names = [glob.escape(str(one)) for one in files]
+                names = [glob.escape(str(file)) for file in files]
                 rows = connection.read_parquet(names, hive_partitioning=False)
                 rows.select(*schema.names).create_view(name)
             return connection.sql(statement).to_arrow_table()
         except duckdb.OutOfMemoryException:
             raise
         except duckdb.Error as error:
-            why = str(error).partition("\n")[0]
+            reason = str(error).partition("\n")[0]
             raise CaptureError(
-                f"the tables cannot be read: {why}; delete what is damaged and run `batch` again"
+                f"the tables cannot be read: {reason}; delete what is damaged and run `batch` again"
             ) from None
 
 
@@ -504,7 +504,7 @@ class StreamedTable:
 
 
 def _connect(memory: str, threads: int, folder: str = "", *, files: bool = False) -> Any:
-    """A DuckDB of its own that sees nothing but what is registered with it, unless `files`."""
+    """A separate DuckDB that sees only the tables registered with it, and files with `files`."""
     connection = duckdb.connect(
         config={
             "autoinstall_known_extensions": False,
@@ -524,9 +524,9 @@ def _connect(memory: str, threads: int, folder: str = "", *, files: bool = False
 def _carried(relation: Any) -> Any:
     """The same rows, with text in place of what Arrow has no values for."""
     casts = []
-    for place, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
+    for position, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
         quoted = name.replace('"', '""')
-        casts.append(f'#{place}{"" if _is_of_arrow(kind) else "::VARCHAR"} AS "{quoted}"')
+        casts.append(f'#{position}{"" if _is_of_arrow(kind) else "::VARCHAR"} AS "{quoted}"')
     return (
         relation if all(map(_is_of_arrow, relation.types)) else relation.project(", ".join(casts))
     )
@@ -575,7 +575,7 @@ def _holds_rows(step: dict[str, Any]) -> bool:
 
 
 def _gives_rows(step: dict[str, Any]) -> bool:
-    """True if a step gives rows of a table, and not only what it, or one beneath, gathers."""
+    """True if a step gives rows of a table, and not only aggregates of it."""
     if step["name"].strip() in GATHERING:
         return False
     return not step["children"] or any(map(_gives_rows, step["children"]))
@@ -594,13 +594,13 @@ def _marked(schema: pa.Schema, types: Iterable[object]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _tree(connection: Any, statement: str, given: str) -> dict[str, Any]:
+def _tree(connection: Any, statement: str, expression: str) -> dict[str, Any]:
     """A statement as DuckDB's parser sees it."""
     try:
         ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()
         tree: dict[str, Any] = json.loads(text)
     except (duckdb.Error, RecursionError) as error:
-        raise FilterError(said(error, given, ())) from None
+        raise FilterError(said(error, expression, ())) from None
     if tree.get("error"):
-        raise FilterError(said(str(tree.get("error_message", "")), given, ()))
+        raise FilterError(said(str(tree.get("error_message", "")), expression, ()))
     return tree

@@ -1,6 +1,6 @@
 """Tables of a capture as sources that other query engines read: pyarrow, DuckDB, polars.
 
-An engine asks for columns and for the rows that an expression chooses. Other columns are not made;
+An engine requests columns and the rows that an expression chooses. Other columns are not made;
 rows are chosen by the engine's own code, batch by batch, so memory stays that of one
 batch. Every query is one reading of the input from its beginning.
 """
@@ -45,17 +45,17 @@ class ScannedTable(ds.Dataset):  # type: ignore[misc]
         **options: Any,
     ) -> ds.Scanner:
         """A reading of these columns, None for all, of the rows that an expression chooses."""
-        wanted = self._columns.names if columns is None else list(columns)
-        needed = self._needed(wanted, filter)
+        names = self._columns.names if columns is None else list(columns)
+        needed = self._needed(names, filter)
         batches = self._open(needed.names)
         if filter is not None:
             options["filter"] = filter
-        return ds.Scanner.from_batches(batches, schema=needed, columns=wanted, **options)
+        return ds.Scanner.from_batches(batches, schema=needed, columns=names, **options)
 
-    def _needed(self, wanted: list[str], filter: ds.Expression | None) -> pa.Schema:
-        """The schema of what is read: an expression names its columns in its text only."""
+    def _needed(self, requested: list[str], filter: ds.Expression | None) -> pa.Schema:
+        """The schema of the columns to read: an expression has its columns in its text only."""
         text = "" if filter is None else str(filter)
-        names = [name for name in self._columns.names if name in wanted or name in text]
+        names = [name for name in self._columns.names if name in requested or name in text]
         return pa.schema([self._columns.field(name) for name in names or self._columns.names[:1]])
 
     def get_fragments(self, filter: ds.Expression | None = None) -> Iterator[ds.Fragment]:
@@ -81,16 +81,16 @@ def lazy_frame(schema: pa.Schema, opened: Open) -> pl.LazyFrame:
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
         """Data frames with these columns, and rows that the predicate chooses of the first ones."""
-        left = limit
+        remaining = limit
         for batch in opened(schema.names if columns is None else columns):
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame)
             frame = frame if columns is None else frame.select(columns)
-            if left is not None:
-                frame = frame.head(left)
-                left -= frame.height
+            if remaining is not None:
+                frame = frame.head(remaining)
+                remaining -= frame.height
             yield frame if predicate is None else frame.filter(predicate)
-            if left == 0:
+            if remaining == 0:
                 return
 
     empty = pl.from_arrow(schema.empty_table())

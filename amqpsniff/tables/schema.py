@@ -71,7 +71,7 @@ DELIVERIES: Final = _schema(
     int64: message_format message_bytes
     string: tag address annotations state state_error settled_by transaction"""
 )
-"""Columns of messages that only those of AMQP 1.0 have: made only where they are named."""
+"""Columns of messages that only AMQP 1.0 fills: made only if they are named."""
 
 _LINKED = _schema(
     """int64: published_packet_number
@@ -194,10 +194,10 @@ LINKED_MESSAGES: Final = pa.schema([*MESSAGES, *_LINKED])
 
 def batch_schema(table: str, *, links: bool = False, frameworks: bool = False) -> pa.Schema:
     """The schema of a table that a batch writes, with columns of links and of packs or without."""
-    more = {"messages": [*(_MEANINGS if frameworks else ()), *(_LINKED if links else ())]}
+    further = {"messages": [*(_MEANINGS if frameworks else ()), *(_LINKED if links else ())]}
     if frameworks:
-        more["connections"] = list(_CLIENTS)
-    return pa.schema([*schema_of(table), *more.get(table, ())])
+        further["connections"] = list(_CLIENTS)
+    return pa.schema([*schema_of(table), *further.get(table, ())])
 
 
 EVERYTHING: Final = TABLES | {
@@ -212,7 +212,7 @@ IN_EVERY_ROW: Final = {
     )
 }
 """Columns that are never null, by table, where it is worth while to tell Parquet so: it need not
-note then for each row that the value is there, which takes 3 % of the time of an export."""
+note then for each row that it has a value, which takes 3 % of the time of an export."""
 
 RENAMED: Final = {
     "grade": "confidence",
@@ -230,16 +230,16 @@ JSON_COLUMNS: Final = frozenset(("arguments", "headers", "annotations", "filter"
 
 ROWS_FORM: Final = 5
 """Number of the rows that captures give: raised whenever rows, columns or findings of any capture
-change, or the layout of archives. An archive that was made under another is decoded anew."""
+change, or the layout of archives. An archive with another value is decoded again."""
 
 
 def schema_of(table: str, *, everything: bool = False) -> pa.Schema:
-    """The schema of a table by name; `UsageError` names the tables there are.
+    """The schema of a table by name; the `UsageError` for another name lists the tables.
 
     With `everything` also the columns that are made only where they are named.
     """
     try:
         return EVERYTHING[table] if everything else TABLES[table]
     except KeyError:
-        known = ", ".join(TABLES)
-        raise UsageError(f"no table `{table}`; the tables are {known}") from None
+        tables = ", ".join(TABLES)
+        raise UsageError(f"no table `{table}`; the tables are {tables}") from None

@@ -1,4 +1,4 @@
-"""Rows that wait in a file until who makes them is done and gone.
+"""Rows that wait in a file until the process that makes them has ended.
 
 The engine that reads a capture and DuckDB where it sorts or joins both want much memory,
 each by itself bearable. Rows wait as the encoded batches that they came in, which takes a
@@ -17,7 +17,7 @@ import pyarrow as pa
 from amqpsniff.process_tuning import release_memory
 
 IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of packed rows that wait in memory: those of small captures, which need no file."""
+"""Bytes of packed rows that wait in memory: small captures need no file."""
 
 
 def spooled(
@@ -64,7 +64,7 @@ def _packed() -> pa.ipc.IpcWriteOptions:
 
 
 def _write(batches: Iterable[pa.RecordBatch], file: IO[bytes]) -> bool:
-    """Write batches as a stream, packed; false when there are none."""
+    """Write batches as a stream, packed; False without batches."""
     writer: Any = None
     for batch in batches:
         if writer is None:

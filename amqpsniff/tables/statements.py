@@ -1,7 +1,7 @@
-"""SQL expressions by DuckDB's tree of them, and what is wrong with one, in one line.
+"""SQL expressions by DuckDB's tree of them, and errors in them as one line.
 
 The tree is that of `json_serialize_sql`: objects with a `class` (of an expression) or a `type`.
-Nothing here knows more of it than that names of columns and tables are strings in it.
+This module only relies on one thing: names of columns and tables are strings in the tree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHOWN_CHARACTERS = 60
 MAX_MEANT = 3
 
 MAX_LISTED = 12
-"""Columns that a message names where none is like the one that was given."""
+"""Columns listed in a message if no column is similar to the given one."""
 
 _OF_TABLES = frozenset(name for schema in EVERYTHING.values() for name in schema.names)
 """Columns that `DESCRIBE` lists; a view of the dashboard has others."""
@@ -42,16 +42,16 @@ def nodes_of(tree: Any) -> Iterator[dict[str, Any]]:
     """Every object in a tree of JSON."""
     waiting = [tree]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield one
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
 
 
 def column_names(nodes: Iterable[dict[str, Any]], names: Collection[str]) -> Iterator[str]:
-    """Names of columns that occur anywhere; all of them where there is a star."""
+    """Names of columns that occur anywhere; all of them if there is a star."""
     exact = {name.lower(): name for name in names}
     for node in nodes:
         if node.get("class") == "STAR":
@@ -64,9 +64,9 @@ def column_names(nodes: Iterable[dict[str, Any]], names: Collection[str]) -> Ite
 
 def needs_all(nodes: list[dict[str, Any]], tables: Collection[str]) -> bool:
     """True if a statement may use columns that it does not name."""
-    # A table's name means all of its columns, its alias too; only what is after FROM has `sample`.
-    named = [node for node in nodes if node.get("alias") and "sample" in node]
-    wholes = {name.lower() for name in tables} | {str(node["alias"]).lower() for node in named}
+    # A table's name means all of its columns, its alias too; only tables after FROM have `sample`.
+    references = [node for node in nodes if node.get("alias") and "sample" in node]
+    wholes = {name.lower() for name in tables} | {str(node["alias"]).lower() for node in references}
     for node in nodes:
         if node.get("type") in _BY_PLACE or node.get("ref_type") == "NATURAL":
             return True
@@ -79,25 +79,25 @@ def needs_all(nodes: list[dict[str, Any]], tables: Collection[str]) -> bool:
 
 
 def said(error: object, given: str, names: Collection[str], tables: Collection[str] = ()) -> str:
-    """One line for a person from what DuckDB says of `given`, where there are such columns."""
+    """One line for a person from DuckDB's error about `given`, a text over these columns."""
     text = str(error).strip()
-    found = _UNKNOWN_TABLE.search(text)
-    if found and tables:
-        return f"no table `{found.group(1)}`; {listed(list(tables))}"
+    match = _UNKNOWN_TABLE.search(text)
+    if match and tables:
+        return f"no table `{match.group(1)}`; {listed(list(tables))}"
     if _NOT_SELECT in text:
         return f"`{shown(given)}`: only SELECT statements can be run"
-    found = _NO_COLUMN.search(text)
-    if found and names:
-        name = found.group(1)
+    match = _NO_COLUMN.search(text)
+    if match and names:
+        name = match.group(1)
         if re.search(rf"(=|<>|like)\s*\"?{re.escape(name)}\b", given, re.IGNORECASE):
             return f"no column `{name}`; a text stands in single quotes: '{name}'"
         return no_column(name, names)
-    found = _NO_TABLE.search(text)
-    if found and names:
-        return f"`{shown(given)}`: there is no `{found.group(1)}` to have columns"
-    found = _NO_FUNCTION.search(text)
-    if found:
-        return f"`{shown(given)}`: there is no {found.group(1)}"
+    match = _NO_TABLE.search(text)
+    if match and names:
+        return f"`{shown(given)}`: there is no `{match.group(1)}` to have columns"
+    match = _NO_FUNCTION.search(text)
+    if match:
+        return f"`{shown(given)}`: there is no {match.group(1)}"
     line = _LEAD.sub("", text.split("\n", 1)[0]).strip()
     if line == 'syntax error at or near ")"' and given.count(")") <= given.count("("):
         line = "syntax error at its end"
@@ -106,23 +106,25 @@ def said(error: object, given: str, names: Collection[str], tables: Collection[s
 
 
 def no_column(name: str, names: Iterable[str]) -> str:
-    """What to say of a column that is not among those of a table, or of several."""
-    known = list(dict.fromkeys(names))
-    wanted = name.lower()
-    if RENAMED.get(wanted) in known:
-        return f"no column `{name}`; it is `{RENAMED[wanted]}` now"
-    if wanted in known:
+    """The message for a column that a table, or several, do not have."""
+    columns = list(dict.fromkeys(names))
+    query = name.lower()
+    if RENAMED.get(query) in columns:
+        return f"no column `{name}`; it is `{RENAMED[query]}` now"
+    if query in columns:
         return f"no column `{name}` at this place; a query inside the statement has to select it"
-    near = get_close_matches(wanted, known, n=MAX_MEANT, cutoff=0.6)
-    near += [one for one in known if len(wanted) > 1 and wanted in one and one not in near]
+    near = get_close_matches(query, columns, n=MAX_MEANT, cutoff=0.6)
+    near += [
+        column for column in columns if len(query) > 1 and query in column and column not in near
+    ]
     if near:
-        meant = " or ".join(f"`{one}`" for one in near[:MAX_MEANT])
-        return f"no column `{name}`; did you mean {meant}?"
-    if len(known) > MAX_LISTED and _OF_TABLES.issuperset(known):
+        suggestions = " or ".join(f"`{column}`" for column in near[:MAX_MEANT])
+        return f"no column `{name}`; did you mean {suggestions}?"
+    if len(columns) > MAX_LISTED and _OF_TABLES.issuperset(columns):
         return (
             f"no column `{name}`; `amqpsniff sql CAPTURE 'DESCRIBE TABLE'` lists those of a table"
         )
-    return f"no column `{name}`; {listed(known)}"
+    return f"no column `{name}`; {listed(columns)}"
 
 
 def kind_text(kind: object) -> str:

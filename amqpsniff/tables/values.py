@@ -78,19 +78,19 @@ def plain_rows(
             if name == "body":  # the one column of bytes
                 cells[name] = list(octets)
             else:
-                cells[name] = [None if one is None else one.decode() for one in octets]
+                cells[name] = [None if text is None else text.decode() for text in octets]
             continue
         all_numbers = numbers_of(rows, name)
         numbers = [all_numbers[row] for row in chosen]
         texts: Any = words.get(name)
         if name in vocabularies:
-            texts = {one: vocabularies[name].text(one) for one in set(numbers) if one >= 0}
+            texts = {code: vocabularies[name].text(code) for code in set(numbers) if code >= 0}
         if isinstance(column, Integers):
-            cells[name] = [None if one == NULL else one for one in numbers]
+            cells[name] = [None if number == NULL else number for number in numbers]
         elif texts is None:
-            cells[name] = [None if one < 0 else one for one in numbers]
+            cells[name] = [None if code < 0 else code for code in numbers]
         else:
-            cells[name] = [None if one < 0 else texts[one] for one in numbers]
+            cells[name] = [None if code < 0 else texts[code] for code in numbers]
     return PlainRows(cells, len(chosen))
 
 
@@ -103,7 +103,7 @@ def values(batch: Any, name: str) -> list[Any]:
 
 
 def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a batch as dicts, of which few exist at a time: one takes two kilobytes, and a
+    """The rows of a batch as dicts, only a few at a time: one takes two kilobytes, and a
     batch may hold every connection of a capture. Repeated strings are one object.
     """
     names = batch.schema.names
@@ -130,7 +130,7 @@ def _decoded(column: Any, texts: list[Any] | None) -> list[Any]:
 def python_values(column: Any) -> list[Any]:
     """Values of an array of any type.
 
-    Numbers of 32 bits have the digits that tell them from their neighbours, not those of a double.
+    Numbers of 32 bits have the digits that distinguish them from their neighbours, as floats.
     """
     import pyarrow as pa
 
@@ -164,7 +164,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, bytes):
         return bytes_text(value)
     if isinstance(value, dict):
-        fields = (f"{json_text(str(name))}:{json_text(one)}" for name, one in value.items())
+        fields = (f"{json_text(str(name))}:{json_text(item)}" for name, item in value.items())
         return f"{{{','.join(fields)}}}"
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(json_text, value))}]"
@@ -176,7 +176,7 @@ def json_text(value: Any) -> str:
 
 
 def bytes_text(octets: bytes) -> str:
-    """Bytes as JSON text: a string when they are UTF-8, else `{"base64": …}`."""
+    """Bytes as JSON text: a string if they are UTF-8, else `{"base64": …}`."""
     try:
         return json.dumps(octets.decode(), ensure_ascii=False)
     except UnicodeDecodeError:
@@ -190,7 +190,7 @@ def _infinite(value: float) -> str:
 
 
 def _rfc3339(value: datetime) -> str:
-    """With a Z where the zone is known; a time of no zone has none."""
+    """With a Z if the zone is known, else without a zone."""
     text = value.astimezone(UTC) if value.tzinfo else value
     return text.replace(tzinfo=None).isoformat(timespec="microseconds") + (
         "Z" if value.tzinfo else ""

@@ -3,7 +3,7 @@
 # flags of a segment
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 NO_WINDOW, UNREACHABLE = 256, 512
-"""Beside those of TCP: the window is 0; ICMP says so of a segment that it quotes."""
+"""Besides those of TCP: the window is 0; ICMP quotes the segment as not delivered."""
 
 MASK = 0xFFFFFFFF
 SIGN32, RANGE32 = 1 << 31, 1 << 32
@@ -13,16 +13,16 @@ OPEN, DATA, GAP, CLOSE = range(4)
 
 RETRANSMITTED, SAME_PACKET, OUT_OF_ORDER, CONFLICT, LIMIT = 1, 2, 4, 8, 16
 """Bits of `HalfStream.insert` about a segment; the first two exclude each other. Out of order is
-what comes after bytes that follow it."""
+bytes that come after those that follow them."""
 
 HISTORY_SAME_PACKET, HISTORY_CONFLICT = 1, 2
 """Bits of `History.compare` about bytes that were sent before."""
 
 CURRENT, SUCCESSOR, NEITHER = range(3)
-"""Whether a SYN belongs to the conversation that is open, to a new one, or to none."""
+"""A SYN belongs to the conversation that is open, to a new one, or to none."""
 
 REUSED, MAYBE_REUSED = 1, 2
-"""What `handshake.detect_reuse` says."""
+"""Results of `handshake.detect_reuse`."""
 
 CERTAIN, AHEAD, OUTSIDE = range(3)
 """Where a RST is: at the next byte or where its receiver may expect it; beyond that, within a

@@ -44,7 +44,7 @@ cdef class Conversation:
     cdef public object tls
     cdef int take_ends(self, long long[::1] rows, long long at, bint turned) except? -1
     cdef str _name(self)
-    cdef bint may_report(self, object code, int most) except? -1
+    cdef bint may_report(self, object code, int max_findings) except? -1
     cdef HalfStream last_half(self)
     cpdef long long last_number(self) except? -2
 cdef bytes key_of(long long[::1] rows, long long at)
@@ -85,4 +85,4 @@ cdef class ConversationTable:
     cdef bint is_straggler(self, long long[::1] rows, long long at, long long seq, bint syn) except? -1
     cdef bint is_beyond(self, long long[::1] rows, long long at) except? -1
     cdef Conversation least_active(self)
-    cdef list all_open(self, long long most)
+    cdef list all_open(self, long long max_count)

@@ -347,13 +347,13 @@ class Conversation:
         """True if a SYN with other numbers did not begin another conversation."""
         return self.findings_made is not None and "tcp-syn-ignored" in self.findings_made
 
-    def may_report(self, code: Any, most: cython.int) -> cython.bint:
-        """Count a finding; whether there were fewer than `most` of its code before."""
+    def may_report(self, code: Any, max_findings: cython.int) -> cython.bint:
+        """Count a finding; whether there were fewer than `max_findings` of its code before."""
         if self.findings_made is None:
             self.findings_made = {}
-        made = self.findings_made.get(code, 0)
-        self.findings_made[code] = made + 1
-        return made < most
+        count = self.findings_made.get(code, 0)
+        self.findings_made[code] = count + 1
+        return count < max_findings
 
     @cython.cfunc
     def last_half(self) -> HalfStream:
@@ -407,10 +407,10 @@ def _repeated_bytes(half: HalfStream) -> cython.longlong:
 
 @cython.cfunc
 def _unarrived(half: HalfStream) -> tuple[Any, ...]:
-    come: cython.longlong = max(half.next_offset, half.acked)
-    if half.next_seq < 0 or half.sent <= come or half.sent_ns <= 0:
+    arrived: cython.longlong = max(half.next_offset, half.acked)
+    if half.next_seq < 0 or half.sent <= arrived or half.sent_ns <= 0:
         return None
-    return half.sent - come, half.sent_ns
+    return half.sent - arrived, half.sent_ns
 
 
 @cython.cfunc
@@ -424,8 +424,8 @@ def _owes(half: HalfStream) -> cython.bint:
 @cython.cfunc
 def _waits(half: HalfStream) -> cython.bint:
     """True if the last bytes of a direction have no acknowledgement."""
-    behind: cython.longlong = (half.next_seq - half.ack_seq) & 0xFFFFFFFF
-    return half.ack_seen and half.next_seq >= 0 and 0 < behind < 1 << 31
+    unacked: cython.longlong = (half.next_seq - half.ack_seq) & 0xFFFFFFFF
+    return half.ack_seen and half.next_seq >= 0 and 0 < unacked < 1 << 31
 
 
 @cython.cfunc
@@ -507,7 +507,7 @@ QUIETEST = cython.declare(cython.int, 1_024)
 KEY_BYTES = cython.declare(cython.longlong, 40)
 IPV4_KEY_BYTES = cython.declare(cython.longlong, 12)
 
-# What stands in the place of half-streams whose conversation has ended: one that is not open.
+# Placeholder for half-streams whose conversation has ended: one that is not open.
 _ENDED = cython.declare(HalfStream, HalfStream(None, -1))
 _ENDED.open = 0
 
@@ -753,12 +753,12 @@ class ConversationTable:
             self._quiet.sort(reverse=True)
 
     @cython.cfunc
-    def all_open(self, most: cython.longlong) -> list[Any]:
-        """Open conversations in the order in which they were opened, at most `most`."""
+    def all_open(self, max_count: cython.longlong) -> list[Any]:
+        """Open conversations in the order in which they were opened, at most `max_count`."""
         half: HalfStream
-        found: list[Any] = []
+        conversations: list[Any] = []
         for half in self.keys.values():
-            if len(found) == most:
+            if len(conversations) == max_count:
                 break
-            found.append(self.conversations[half.index >> 1])
-        return found
+            conversations.append(self.conversations[half.index >> 1])
+        return conversations

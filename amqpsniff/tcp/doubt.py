@@ -87,8 +87,8 @@ class PossibleSuccessor(Doubt):
     def repeats(self, key: bytes, segment: Segment) -> bool:
         """True for a copy of the first segment; `key` is that of the direction."""
         first = self.segments[0]
-        same = segment.seq == first.row[SEQ] and segment.flags == first.row[FLAGS]
-        return same and key == first.key
+        is_same = segment.seq == first.row[SEQ] and segment.flags == first.row[FLAGS]
+        return is_same and key == first.key
 
     def confirms(self, key: bytes, segment: Segment, expected: int, near: int) -> bool:
         """True if a segment belongs to the new conversation, so that this has begun.

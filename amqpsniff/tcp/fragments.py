@@ -161,8 +161,8 @@ class Fragments:
         if offset == 0 and partial.protocol < 0:
             partial.protocol = protocol
         self.held += partial.held - before
-        whole = partial.whole()
-        if whole is not None:
+        datagram = partial.whole()
+        if datagram is not None:
             self._forget(key)
         elif len(partial.starts) >= self.max_pieces:
             self.dropped += 1
@@ -171,7 +171,7 @@ class Fragments:
             self.held > self.max_bytes and self.partials
         ):
             self._drop()
-        return whole
+        return datagram
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)

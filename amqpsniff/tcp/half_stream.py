@@ -13,7 +13,7 @@ the bytes captured first stay: a new segment fills the free ranges, which may be
 are bounded by `Limits.held_bytes` and `held_bytes_total`.
 
 `amqpsniff.tcp.out_of_order`, which sees both directions, decides when held bytes are delivered and
-holes are given up. This module does not know the conversation, and of the other direction only the
+holes are given up. This module knows no conversation, and of the other direction only the
 numbers that a segment is compared with.
 
 A side's TCP window is closed from a segment with window 0 to the side's next one with another
@@ -113,7 +113,7 @@ class Segment:
         return 0
 
 
-# What `Held.add` found.
+# Results of `Held.add`.
 ADDED = cython.declare(cython.int, 1)
 DIFFERS = cython.declare(cython.int, 2)
 
@@ -291,28 +291,28 @@ class Held:
 
         Gives `ADDED` if anything was, and `DIFFERS` if bytes that were held already differ.
         """
-        there: Piece
+        neighbor: Piece
         index: cython.Py_ssize_t = self._index(piece.start)
         position: cython.longlong = piece.start
         stop: cython.longlong
-        found: cython.int = 0
+        result: cython.int = 0
         if index > self.head:
-            there = self.pieces[index - 1]
-            if there.end > piece.start:
+            neighbor = self.pieces[index - 1]
+            if neighbor.end > piece.start:
                 index -= 1
         while position < piece.end:
-            there = self.pieces[index] if index < len(self.pieces) else None
-            if there is None or position < there.start:
-                stop = piece.end if there is None else min(there.start, piece.end)
+            neighbor = self.pieces[index] if index < len(self.pieces) else None
+            if neighbor is None or position < neighbor.start:
+                stop = piece.end if neighbor is None else min(neighbor.start, piece.end)
                 index = self._insert(index, piece, position, stop)
-                found |= ADDED
+                result |= ADDED
                 position = stop
             else:
-                if _differ(there, piece):
-                    found |= DIFFERS
-                position = there.end
+                if _differ(neighbor, piece):
+                    result |= DIFFERS
+                position = neighbor.end
             index += 1
-        return found
+        return result
 
     def _insert(
         self, index: cython.Py_ssize_t, piece: Piece, start: cython.longlong, end: cython.longlong
@@ -357,14 +357,14 @@ class Held:
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _differ(one: Piece, other: Piece) -> cython.bint:
+def _differ(piece: Piece, other: Piece) -> cython.bint:
     """True if two pieces have captured bytes of one place that are not the same."""
-    start: cython.longlong = max(one.start, other.start)
-    end: cython.longlong = min(one.start + len(one.octets), other.start + len(other.octets))
+    start: cython.longlong = max(piece.start, other.start)
+    end: cython.longlong = min(piece.start + len(piece.octets), other.start + len(other.octets))
     if start >= end:
         return False
     return (
-        one.octets[start - one.start : end - one.start]
+        piece.octets[start - piece.start : end - piece.start]
         != other.octets[start - other.start : end - other.start]
     )
 
@@ -388,7 +388,7 @@ class ZeroWindow(NamedTuple):
 class HalfStream:
     """State of one direction of a conversation.
 
-    There may be very many: what few have is in one object, and none is of a cycle.
+    There may be very many: rare facts are in one object, and none is part of a reference cycle.
     """
 
     pool: HoldingPool
@@ -438,9 +438,11 @@ class HalfStream:
     activity: cython.longlong  # how many segments of all conversations were read, with this one
 
     # bytes that are missing
-    waiting_until: cython.longlong  # bytes before this offset are waited for, -1 for none
+    waiting_until: cython.longlong  # the half-stream waits for bytes before this offset; -1 if not
     waiting_acked: cython.schar  # `ack_seen` when the wait began
-    deadline_segments: cython.longlong  # the wait ends at so many segments of the conversation
+    deadline_segments: (
+        cython.longlong
+    )  # the wait ends at this number of the conversation's segments
     deadline_ns: cython.longlong  # or at this time
     abandoned_below: cython.longlong  # holes before this offset are given up
     not_captured: cython.schar  # bytes are acknowledged and not in the capture: none are waited for
@@ -619,8 +621,8 @@ class HalfStream:
 
     def differs(self, segment: Segment, offset: cython.longlong) -> cython.bint:
         """True if bytes at an offset differ from those captured there before."""
-        found: cython.int = self._compare(segment, segment.start, offset, segment.captured)
-        return found & HISTORY_CONFLICT != 0
+        result: cython.int = self._compare(segment, segment.start, offset, segment.captured)
+        return result & HISTORY_CONFLICT != 0
 
     def _compare(
         self,
@@ -689,7 +691,7 @@ class HalfStream:
         captured: cython.longlong = segment.captured
         offset: cython.longlong = self.next_offset + self.ahead(segment.payload_seq)
         end: cython.longlong = offset + segment.length
-        found: cython.int = 0
+        result: cython.int = 0
         before: cython.longlong
         room: cython.longlong
         first: cython.longlong
@@ -702,24 +704,24 @@ class HalfStream:
             return self._count_resent(segment, start, offset, min(captured, segment.length))
         if offset < self.next_offset:
             before = self.next_offset - offset
-            found = self._count_resent(segment, start, offset, min(captured, before))
+            result = self._count_resent(segment, start, offset, min(captured, before))
             start += before
             captured = max(captured - before, 0)
             offset = self.next_offset
         captured = min(captured, end - offset)
         first = self.held.first() if self.held is not None else -1
         if waits or offset > self.next_offset or first == offset:
-            return found | self._hold(segment, start, captured, offset, end, needs)
+            return result | self._hold(segment, start, captured, offset, end, needs)
         room = end if first < 0 else min(end, first)
         before = min(captured, room - offset)
         self._deliver(
             segment.octets, segment.extra, start, before, room - offset, segment.number,
             segment.ts_ns, segment.seen,
         )  # fmt: skip
-        found |= OUT_OF_ORDER if first >= 0 else 0
+        result |= OUT_OF_ORDER if first >= 0 else 0
         if room < end:
-            found |= self._hold(segment, start + before, captured - before, room, end, needs)
-        return found
+            result |= self._hold(segment, start + before, captured - before, room, end, needs)
+        return result
 
     def _count_resent(
         self,
@@ -740,8 +742,8 @@ class HalfStream:
     ) -> cython.bint:
         """True if the last segment sent again was captured once more; it is remembered if not."""
         if self.repeated is not None:
-            there, size, identification, before_ns = self.repeated
-            if there == offset and size == length:
+            last_offset, size, identification, before_ns = self.repeated
+            if last_offset == offset and size == length:
                 if self.pool.history.copies(identification, before_ns, ts_ns):
                     return True
         self.repeated = offset, length, self.pool.history.identification, ts_ns
@@ -757,10 +759,10 @@ class HalfStream:
         needs: cython.longlong,
     ) -> cython.int:
         """Keep bytes that lie beyond a hole, or have to wait for the other direction."""
-        found: cython.int = 0
+        result: cython.int = 0
         if self.held is None:
             self.held = Held(self.pool)
-        there: Piece = self.held.find(offset, end)
+        stored: Piece = self.held.find(offset, end)
         latest: cython.longlong = self.held.end()
         piece: Piece = piece_of(
             offset,
@@ -771,21 +773,21 @@ class HalfStream:
             self.pool.history.identification,
             needs,
         )
-        added: cython.int = self.held.add(piece)
-        if added & DIFFERS:
-            found |= CONFLICT
-        if added & ADDED:
-            found |= OUT_OF_ORDER if offset < latest else 0
+        outcome: cython.int = self.held.add(piece)
+        if outcome & DIFFERS:
+            result |= CONFLICT
+        if outcome & ADDED:
+            result |= OUT_OF_ORDER if offset < latest else 0
         elif (
-            there is not None
-            and not found
-            and self.pool.history.copies(there.identification, there.ts_ns, segment.ts_ns)
+            stored is not None
+            and not result
+            and self.pool.history.copies(stored.identification, stored.ts_ns, segment.ts_ns)
         ):
-            found |= SAME_PACKET
+            result |= SAME_PACKET
         else:
             self.retransmissions += 1
-            found |= RETRANSMITTED
-        return found
+            result |= RETRANSMITTED
+        return result
 
     def _deliver(
         self,

@@ -68,20 +68,20 @@ def open_conversation(
     pool: HoldingPool,
     segment: Segment,
     serial: cython.longlong,
-    known: Any,
+    start_facts: Any,
 ) -> cython.int:
     """Open a conversation with a segment; gives the index of the segment's half-stream.
 
-    `serial`: see `Conversation`. `known`: where an earlier reading found out how it begins, the key
-    of its originator and the first sequence number of each direction by key; otherwise None.
+    `serial`: see `Conversation`. `start_facts`: if an earlier reading found out how it begins, the
+    key of its originator and the first sequence number of each direction by key; otherwise None.
     """
     flags: cython.int = segment.flags
     answer: cython.int = 1 if flags & SYN and flags & ACK else 0
     key: bytes = key_of(segment.rows, segment.at)
     slot: cython.longlong = table.free_slot()
     conversation: Conversation
-    if known is not None and not flags & SYN:
-        answer = known[0] != key
+    if start_facts is not None and not flags & SYN:
+        answer = start_facts[0] != key
     conversation = Conversation(HalfStream(pool, slot * 2), HalfStream(pool, slot * 2 + 1))
     conversation.take_ends(segment.rows, segment.at, answer)
     conversation.first_packet_number = segment.number & NUMBER_MASK
@@ -99,8 +99,8 @@ def open_conversation(
         conversation.second if (key == conversation.key) == answer else conversation.first
     )
     table.add(slot, conversation, half, serial)
-    if known is not None:
-        set_starts(table, conversation, known[1])
+    if start_facts is not None:
+        set_starts(table, conversation, start_facts[1])
     writer.append(OPEN, slot * 2, -1, 0, 0, 0, segment.number, segment.ts_ns)
     return slot * 2 + answer
 
@@ -205,37 +205,37 @@ def set_starts(table: ConversationTable, conversation: Conversation, starts: Any
 def classify_syn(half: HalfStream, other: HalfStream, segment: Segment) -> cython.int:
     """Classify a SYN of direction `half`, or the answer to one, by its conversation."""
     seq: cython.longlong = segment.seq
-    asked: cython.longlong = (segment.ack - 1) & MASK
-    whose: cython.int
+    acked_isn: cython.longlong = (segment.ack - 1) & MASK
+    owner: cython.int
     if segment.flags & ACK:
-        whose = _whose_answer(half, other, seq, asked)
-        if whose == CURRENT:
+        owner = _whose_answer(half, other, seq, acked_isn)
+        if owner == CURRENT:
             set_isn(half, seq)
-            set_isn(other, asked)
-        return whose
-    whose = _whose_request(half, other, seq)
-    if whose == CURRENT:
+            set_isn(other, acked_isn)
+        return owner
+    owner = _whose_request(half, other, seq)
+    if owner == CURRENT:
         set_isn(half, seq)
-    return whose
+    return owner
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _whose_answer(
-    half: HalfStream, other: HalfStream, seq: cython.longlong, asked: cython.longlong
+    half: HalfStream, other: HalfStream, seq: cython.longlong, acked_isn: cython.longlong
 ) -> cython.int:
     if half.isn == seq:
         return CURRENT
-    if other.isn >= 0 and other.isn != asked:
-        # It may acknowledge what came with the SYN, too (RFC 7413).
+    if other.isn >= 0 and other.isn != acked_isn:
+        # It may acknowledge the data of the SYN, too (RFC 7413).
         if half.isn < 0 and half.next_offset == 0:
-            if ((asked - other.isn) & MASK) <= other.next_offset and _fits(half, seq):
+            if ((acked_isn - other.isn) & MASK) <= other.next_offset and _fits(half, seq):
                 return CURRENT
         # Not the answer to our SYN; after data it means that the endpoints are used again.
         return SUCCESSOR if other.next_offset > 0 else NEITHER
     if half.isn < 0:
-        fits: cython.bint = _fits(half, seq) and (other.isn >= 0 or _fits(other, asked))
-        return CURRENT if fits else SUCCESSOR
+        is_near: cython.bint = _fits(half, seq) and (other.isn >= 0 or _fits(other, acked_isn))
+        return CURRENT if is_near else SUCCESSOR
     if half.next_offset > 0 or other.isn < 0:
         return NEITHER if other.isn >= 0 else SUCCESSOR
     half.isn = half.next_seq = -1  # the responder forgot its first answer (SYN cookies)
@@ -256,11 +256,11 @@ def _whose_request(half: HalfStream, other: HalfStream, seq: cython.longlong) ->
 @cython.exceptval(-1, check=True)
 def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
     """True if the captured bytes of a direction can have begun with `isn`."""
-    behind: cython.longlong
+    distance: cython.longlong
     if half.next_seq < 0:
         return True
-    behind = -half.ahead(isn + 1) - half.next_offset
-    return 0 <= behind <= half.pool.limits.closed_near_bytes
+    distance = -half.ahead(isn + 1) - half.next_offset
+    return 0 <= distance <= half.pool.limits.closed_near_bytes
 
 
 def set_isn(half: HalfStream, isn: cython.longlong) -> cython.int:
@@ -339,18 +339,18 @@ class PendingConversation:
 
     def starts(self) -> dict[bytes, int]:
         """The sequence number of the first byte of each direction, if it can be derived."""
-        found = {}
+        starts_by_key = {}
         for key, back in self._directions():
             start = self._known_start(key, back)
             if start is None:
                 start = self._lowest_start(key, back)
             if start is not None:
-                found[key] = start
-        return found
+                starts_by_key[key] = start
+        return starts_by_key
 
     def _directions(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
-        one, other = self.keys
-        return (one, other), (other, one)
+        key, other_key = self.keys
+        return (key, other_key), (other_key, key)
 
     def _isn(self, key: bytes) -> int | None:
         """A direction's initial sequence number: from its SYN, or from the answer to it."""
@@ -381,17 +381,23 @@ class PendingConversation:
 
         For a direction without segments, the number that the other side acknowledges.
         """
-        numbers = [one.row[SEQ] for one in self.segments if one.key == key and one.row[LENGTH] > 0]
+        numbers = [
+            segment.row[SEQ]
+            for segment in self.segments
+            if segment.key == key and segment.row[LENGTH] > 0
+        ]
         if not numbers:
             numbers = [
-                one.row[ACKNOWLEDGED]
-                for one in self.segments
-                if one.key == back and one.row[FLAGS] & ACK
+                segment.row[ACKNOWLEDGED]
+                for segment in self.segments
+                if segment.key == back and segment.row[FLAGS] & ACK
             ]
         if not numbers:
             return None
-        behind = [(numbers[0] - number) & MASK for number in numbers]
-        return (numbers[0] - max(less for less in behind if less <= self.near)) & MASK
+        distances = [(numbers[0] - number) & MASK for number in numbers]
+        return (
+            numbers[0] - max(distance for distance in distances if distance <= self.near)
+        ) & MASK
 
 
 class PendingConversations:

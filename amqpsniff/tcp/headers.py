@@ -760,19 +760,19 @@ class Layers:
         key = (self.family, addresses, identification, protocol if self.family == 4 else 0)
         octets = bytes(self.octets[self.at : stop])
         length: cython.longlong = self.wire_end - self.at
-        whole = self.fragments.add(key, protocol, offset, last, octets, length, self.ts_ns)
-        if whole is None:
+        datagram = self.fragments.add(key, protocol, offset, last, octets, length, self.ts_ns)
+        if datagram is None:
             return WAITING
         if self.source < 0:
             self.source = len(self.extra)
         else:  # fragments within fragments
             del self.extra[self.source :]
-        self.extra.append(whole.octets)
-        self.octets = whole.octets
+        self.extra.append(datagram.octets)
+        self.octets = datagram.octets
         self.at = 0
-        self.end = len(whole.octets)
-        self.wire_end = whole.length
-        return whole.protocol
+        self.end = len(datagram.octets)
+        self.wire_end = datagram.length
+        return datagram.protocol
 
     @cython.exceptval(-9)
     def _udp(self) -> cython.int:

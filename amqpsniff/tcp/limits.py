@@ -40,7 +40,7 @@ class Limits(NamedTuple):
     # 768 bytes at least for a segment that waits, so as many fit into its largest buffer twice.
     held_segments: int = 16 * 1024
 
-    # How long a hole is waited for when the receiver has acknowledged what lies beyond it: it got
+    # How long to wait for a hole if the receiver has acknowledged bytes beyond it: it got
     # the segment, so if the capture has it, it is a matter of two queues or two interfaces being
     # read out of step. Segments of the same conversation, or time, whichever comes first: busy
     # connections were seen to send 350 segments in 3 ms. What answers it is held as well, so
@@ -133,5 +133,5 @@ NEVER = 2**63 - 1
 """A deadline that no capture time reaches."""
 
 MIN_RESENT_NS = 3 * MILLISECOND
-"""The soonest after the bytes that follow them that bytes are taken for sent again, not late, as
-Wireshark has it: paths that put packets out of order do so by less."""
+"""Bytes that come this long after those that follow them count as sent again, not as out of order;
+same limit as in Wireshark: paths that change the order of packets do so by less."""

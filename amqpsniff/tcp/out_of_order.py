@@ -115,25 +115,25 @@ class Deadlines:
     @cython.exceptval(-2)
     def _earliest(self) -> cython.longlong:
         half: HalfStream
-        found: cython.longlong = self.heap[0][0] if self.heap else NEVER
+        earliest_ns: cython.longlong = self.heap[0][0] if self.heap else NEVER
         if self.queue:
             half = self.queue[0]
-            found = min(found, half.linger_ns)
-        return min(found, self.pending_ns)
+            earliest_ns = min(earliest_ns, half.linger_ns)
+        return min(earliest_ns, self.pending_ns)
 
     def _clean_heap(self) -> cython.int:
         """Forget deadlines that events have overtaken: what stays is two a half-stream at most."""
         half: HalfStream
-        kept = []
+        entries = []
         for entry in self.heap:
             half = entry[2]
             if half.open and (
                 entry[0] == half.linger_ns
                 or (half.waiting_until >= 0 and entry[0] == half.deadline_ns)
             ):
-                kept.append(entry)
-        heapq.heapify(kept)
-        self.heap = kept
+                entries.append(entry)
+        heapq.heapify(entries)
+        self.heap = entries
         return 0
 
     def _forget_closed(self) -> cython.int:
@@ -149,11 +149,11 @@ class Deadlines:
     def _clean_queue(self) -> cython.int:
         """Let go of all of them; one a conversation stays."""
         half: HalfStream
-        kept: deque[HalfStream] = deque()
+        halves: deque[HalfStream] = deque()
         for half in self.queue:
             if half.open:
-                kept.append(half)
-        self.queue = kept
+                halves.append(half)
+        self.queue = halves
         return 0
 
 
@@ -169,17 +169,17 @@ def release(
     The events are those of packet `number`. It is -1 if no packet caused them: then each segment
     has its own packet, but never one before that of the last delivery.
     """
-    mine: Piece
-    others: Piece
+    own_piece: Piece
+    other_piece: Piece
     while True:
-        mine = _next(half)
-        others = _next(other)
-        if mine is None and others is None:
+        own_piece = _next(half)
+        other_piece = _next(other)
+        if own_piece is None and other_piece is None:
             return 0
-        if _mine_is_first(mine, others, half, other):
-            if not _hand_on(mine, half, other, number, ts_ns, seen):
+        if _own_is_first(own_piece, other_piece, half, other):
+            if not _hand_on(own_piece, half, other, number, ts_ns, seen):
                 return 0
-        elif not _hand_on(others, other, half, number, ts_ns, seen):
+        elif not _hand_on(other_piece, other, half, number, ts_ns, seen):
             return 0
 
 
@@ -211,18 +211,18 @@ def _hole(
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
-def _mine_is_first(
-    mine: Piece | None, others: Piece | None, half: HalfStream, other: HalfStream
+def _own_is_first(
+    own_piece: Piece | None, other_piece: Piece | None, half: HalfStream, other: HalfStream
 ) -> cython.bint:
-    """True if `mine` is to be handed on before `others`; one of the two may be None."""
+    """True if `own_piece` is to be handed on before `other_piece`; one of the two may be None."""
     waiting: cython.bint
-    if mine is None or others is None:
-        return others is None
-    waiting = waits(mine.needs, other)
-    if waiting != waits(others.needs, half):
+    if own_piece is None or other_piece is None:
+        return other_piece is None
+    waiting = waits(own_piece.needs, other)
+    if waiting != waits(other_piece.needs, half):
         return not waiting
     # Each acknowledging the other, the later one was sent again, with a newer acknowledgement.
-    return (mine.number > others.number) == waiting
+    return (own_piece.number > other_piece.number) == waiting
 
 
 def waits(needs: cython.longlong, other: HalfStream) -> cython.bint:
@@ -321,19 +321,19 @@ def _start_or_stop_wait(
 
     `segments`: segments of the conversation so far. True if a wait began.
     """
-    there: cython.longlong
+    hole_start: cython.longlong
     end: cython.longlong
     blocks: cython.bint
     if half.held is None and other.held is None and half.fin_offset <= half.next_offset:
         half.waiting_until = -1
         return False
-    there = _hole_start(half)
-    end = _hole_end(half, there)
+    hole_start = _hole_start(half)
+    end = _hole_end(half, hole_start)
     if end <= half.abandoned_below:
         end = -1
     blocks = _next(other) is not None
     if half.waiting_until >= 0 and (
-        half.waiting_until <= there
+        half.waiting_until <= hole_start
         or half.waiting_acked != half.ack_seen
         or (end < 0 and not blocks)
     ):
@@ -341,7 +341,7 @@ def _start_or_stop_wait(
     if half.waiting_until >= 0 or (end < 0 and not blocks):
         return False
     if half.ack_seen:
-        if half.acked <= max(there, half.abandoned_below) or (half.acked < end and not blocks):
+        if half.acked <= max(hole_start, half.abandoned_below) or (half.acked < end and not blocks):
             return False
     half.waiting_acked = half.ack_seen
     if half.ack_seen:
@@ -366,14 +366,14 @@ def _hole_start(half: HalfStream) -> cython.longlong:
 
 @cython.cfunc
 @cython.exceptval(-2, check=True)
-def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
-    """End of the hole that begins at `there`, at held bytes or at the FIN; -1 for no hole."""
+def _hole_end(half: HalfStream, hole_start: cython.longlong) -> cython.longlong:
+    """End of the hole that begins at `hole_start`, at held bytes or at the FIN; -1 for no hole."""
     end: cython.longlong
     if half.holds():
-        end = half.held.after(there)
+        end = half.held.after(hole_start)
         if end >= 0:
             return end
-    return half.fin_offset if half.fin_offset > there else -1
+    return half.fin_offset if half.fin_offset > hole_start else -1
 
 
 @cython.cfunc
@@ -394,14 +394,14 @@ def _is_due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong)
 def make_room(half: HalfStream, other: HalfStream, seen: cython.longlong) -> cython.bint:
     """Deliver bytes until the held ones are within the limit; True if there were too many."""
     piece: Piece
-    found: cython.bint = False
+    had_too_many: cython.bint = False
     while half.holds() and half.held.full():
-        found = True
+        had_too_many = True
         piece = half.held.front()
         half.abandoned_below = max(half.abandoned_below, piece.start)
         other.abandoned_below = max(other.abandoned_below, piece.needs)
         release(half, other, -1, 0, seen)
-    return found
+    return had_too_many
 
 
 def flush(

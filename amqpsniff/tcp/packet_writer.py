@@ -49,7 +49,7 @@ _ICMPV6_PLAIN = (1, 2, 3, 4, 128, 129)
 _ARP_BYTES = 28
 _MAX_MISSING = cython.declare(cython.longlong, 1 << 20)
 """Bytes that a packet may lack for its checksum to be made: no packet is longer, but a record's
-length says what it likes."""
+length may have any value."""
 _FILLER = b"\x78"
 
 
@@ -143,15 +143,15 @@ class PacketRewriter:
 
     def _not_ip(self, link_type: int, end: int) -> None:
         """A packet without an IP header: keep a known link header."""
-        kept = 14 if link_type == LINK_ETHERNET else 16 if link_type == LINK_COOKED else 0
-        kept = 20 if link_type == LINK_COOKED_2 else kept
-        if end < kept:
-            kept = 0
-        elif kept:
+        kept_bytes = 14 if link_type == LINK_ETHERNET else 16 if link_type == LINK_COOKED else 0
+        kept_bytes = 20 if link_type == LINK_COOKED_2 else kept_bytes
+        if end < kept_bytes:
+            kept_bytes = 0
+        elif kept_bytes:
             self._link_addresses(link_type, 0)
         if link_type == LINK_ETHERNET and end >= 14 and self._u16(12) == ARP:
-            kept = self._arp(end)
-        self._blank(kept, end)
+            kept_bytes = self._arp(end)
+        self._blank(kept_bytes, end)
 
     def _arp(self, end: int) -> int:
         """ARP of Ethernet and IPv4; returns the position after its kept fields."""
@@ -328,8 +328,8 @@ class PacketRewriter:
         if out[at + 6] or out[at + 7]:
             out[at + 6 : at + 8] = b"\0\0"
             missing = (_FILLER if self.is_tcp else b"\0") * (wire_end - end)
-            found = self._summed(17, at, end, ends, missing)
-            out[at + 6 : at + 8] = found if found != b"\0\0" else b"\xff\xff"
+            checksum = self._summed(17, at, end, ends, missing)
+            out[at + 6 : at + 8] = checksum if checksum != b"\0\0" else b"\xff\xff"
 
     def _gtp_extensions(self, at: int, end: int) -> None:
         """Extension headers keep their length and the kind of the next one."""
@@ -438,7 +438,7 @@ def _checksum(octets: bytes) -> bytes:
     if len(octets) & 1:
         octets += b"\0"
     number = int.from_bytes(octets, "big")
-    rest = number % 65535
-    if rest == 0 and number:
-        rest = 65535
-    return (65535 - rest).to_bytes(2, "big")
+    remainder = number % 65535
+    if remainder == 0 and number:
+        remainder = 65535
+    return (65535 - remainder).to_bytes(2, "big")

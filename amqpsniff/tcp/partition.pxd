@@ -4,7 +4,7 @@ from amqpsniff.tcp.headers cimport HeaderParser
 cdef long long mark_of(long long a_high, long long a_low, long long b_high, long long b_low, long long ports) except? -1
 
 cdef class Marks:
-    cdef public long long[::1] known
+    cdef public long long[::1] cells
     cdef public long long[::1] answers
     cdef public object find
     cdef long long number(self, long long mark) except? -3

@@ -77,9 +77,9 @@ def mark_of(
     ports: cython.longlong,
 ) -> cython.longlong:
     """The mark of a segment's conversation, from its row: at least 0, below 2^63."""
-    one: cython.ulonglong = _end(a_high & MASK64, a_low & MASK64, (ports >> 16) & 0xFFFF)
-    other: cython.ulonglong = _end(b_high & MASK64, b_low & MASK64, ports & 0xFFFF)
-    h: cython.ulonglong = ((one + other) * _THIRD) & MASK64
+    end: cython.ulonglong = _end(a_high & MASK64, a_low & MASK64, (ports >> 16) & 0xFFFF)
+    other_end: cython.ulonglong = _end(b_high & MASK64, b_low & MASK64, ports & 0xFFFF)
+    h: cython.ulonglong = ((end + other_end) * _THIRD) & MASK64
     return (h ^ (h >> 31)) & MASK63
 
 
@@ -95,10 +95,10 @@ def _mark_at(rows: cython.longlong[::1], at: cython.longlong) -> cython.longlong
 def marks_between(pairs: Any) -> list[Any] | None:
     """The marks of conversations given as pairs of `address:port`; None if one is not valid."""
     marks: list[Any] = []
-    for one, other in pairs:
+    for end, other_end in pairs:
         try:
-            a_high, a_low, a_port = _numbers(one)
-            b_high, b_low, b_port = _numbers(other)
+            a_high, a_low, a_port = _numbers(end)
+            b_high, b_low, b_port = _numbers(other_end)
         except ValueError:
             return None
         marks.append(mark_of(a_high, a_low, b_high, b_low, a_port << 16 | b_port))
@@ -117,12 +117,12 @@ def _numbers(name: Any) -> tuple[Any, ...]:
 class Marks:
     """A number for each mark: what `find` gives for it. The last ones are remembered."""
 
-    known: cython.longlong[::1]
+    cells: cython.longlong[::1]
     answers: cython.longlong[::1]
     find: Any
 
     def __init__(self, find: Any) -> None:
-        self.known = array("q", [-1]) * CELLS
+        self.cells = array("q", [-1]) * CELLS
         self.answers = array("q", [0]) * CELLS
         self.find = find
 
@@ -130,9 +130,9 @@ class Marks:
     def number(self, mark: cython.longlong) -> cython.longlong:
         """The number of a mark."""
         cell: cython.longlong = mark & (CELLS - 1)
-        if self.known[cell] != mark:
+        if self.cells[cell] != mark:
             self.answers[cell] = self.find(mark)
-            self.known[cell] = mark
+            self.cells[cell] = mark
         return self.answers[cell]
 
 
@@ -146,9 +146,11 @@ class Partition(Marks):
     def __init__(self, only: Any = None, but: Any = None) -> None:
         if (only is None) == (but is None):
             raise ValueError("a partition has either the marks of its own or those of others")
-        own = frozenset(() if only is None else only)
-        others = frozenset(() if but is None else but)
-        Marks.__init__(self, own.__contains__ if but is None else lambda mark: mark not in others)
+        included = frozenset(() if only is None else only)
+        excluded = frozenset(() if but is None else but)
+        Marks.__init__(
+            self, included.__contains__ if but is None else lambda mark: mark not in excluded
+        )
 
 
 @cython.cclass
@@ -208,9 +210,9 @@ class Pile:
         """(packets, the columns one after the other, bytes); starts empty again."""
         rows: array = self.numbers[: self.count * COLUMNS]
         columns: list[Any] = [rows[column::COLUMNS].tobytes() for column in range(COLUMNS)]
-        taken = self.count, b"".join(columns), self.octets
+        contents = self.count, b"".join(columns), self.octets
         self._clear()
-        return taken
+        return contents
 
 
 @cython.cclass
@@ -277,7 +279,7 @@ class Dealer:
         loose: cython.bint,
     ) -> cython.int:
         """Deal out packets with `count` segments; `loose`: some packets are fragments."""
-        rows: cython.longlong[::1] = self.parser.segments() if count else self.buckets.known
+        rows: cython.longlong[::1] = self.parser.segments() if count else self.buckets.cells
         columns: Columns = Columns(batch)
         octets: bytes = batch.octets
         packet: cython.longlong
@@ -328,8 +330,8 @@ class Dealer:
 
     def take(self) -> list[tuple[int, int, bytes, bytearray]]:
         """Piles that are full: (bucket, packets, columns one after the other, bytes of packets)."""
-        taken, self.full = self.full, []
-        return taken
+        blocks, self.full = self.full, []
+        return blocks
 
     def take_all(self) -> list[tuple[int, int, bytes, bytearray]]:
         """All piles that are not empty, in the same way."""
@@ -342,10 +344,10 @@ class Dealer:
     def behind(self) -> list[int]:
         """Captured bytes of the capture behind the last packet of each bucket."""
         pile: Pile
-        found = []
+        distances = []
         for pile in self.piles:
-            found.append(self.seen - pile.reached)
-        return found
+            distances.append(self.seen - pile.reached)
+        return distances
 
 
 @cython.cclass
@@ -442,8 +444,8 @@ class Survey:
     @property
     def unread(self) -> dict[str, int]:
         """Packets of tunnels that are not read, by tunnel."""
-        found: dict[str, int] = self.parser.unread()
-        return found
+        counts: dict[str, int] = self.parser.unread()
+        return counts
 
     @property
     def packet_count(self) -> int:

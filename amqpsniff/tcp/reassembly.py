@@ -183,11 +183,11 @@ class Reassembler:
         offset of its first byte, where that byte is in the batch's bytes, how many bytes were
         captured, and the offset that the other side had acknowledged last, -1 if it had not. A
         segment without a conversation is left out, and so is one that came in IP fragments. A
-        repeated segment has the offsets of what it repeats. The first byte of a stream is 0, so
-        offsets of what came before it are negative.
+        repeated segment has the offsets of the bytes that it repeats. The first byte of a stream is
+        0, so offsets of bytes before it are negative.
         """
-        taken, self.slow_path.positions = self.slow_path.positions, array("q")
-        return taken
+        positions, self.slow_path.positions = self.slow_path.positions, array("q")
+        return positions
 
     def feed(self, batch: Any) -> StreamBatch:
         """Take a `PacketBatch`; returns the events that its packets cause."""
@@ -206,33 +206,33 @@ class Reassembler:
         self.packets += end - begin
         if self.parser.unread():
             self._take_unread(batch.capture)
-        return self._taken(batch.octets)
+        return self._new_batch(batch.octets)
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _take_unread(self, capture: Any) -> cython.int:
         """Packets of tunnels that were not read are of this capture."""
         found: dict[Any, Any] = self.parser.unread()
-        counts: dict[Any, Any] = self.tunnels.setdefault(capture, {})
+        totals: dict[Any, Any] = self.tunnels.setdefault(capture, {})
         for tunnel, count in found.items():
-            counts[tunnel] = counts.get(tunnel, 0) + count
+            totals[tunnel] = totals.get(tunnel, 0) + count
         found.clear()
         return 0
 
     @cython.cfunc
-    def _taken(self, octets: bytes) -> Any:
+    def _new_batch(self, octets: bytes) -> Any:
         """The events written, as a batch."""
-        taken = self.writer.take(octets, self.slow_path.table.conversations, self.names)
-        taken.late, self.writer.late = self.writer.late, []
-        taken.resets, self.writer.resets = self.writer.resets, []
-        return taken
+        batch = self.writer.take(octets, self.slow_path.table.conversations, self.names)
+        batch.late, self.writer.late = self.writer.late, []
+        batch.resets, self.writer.resets = self.writer.resets, []
+        return batch
 
     def wait(self, ts_ns: cython.longlong) -> StreamBatch:
-        """There are no packets up to a time: gives the events that this makes known."""
+        """No packets come up to a time: returns the events that this completes."""
         self.slow_path.table.begin_batch()
         if ts_ns >= self.slow_path.deadlines.next_ns:
             self.slow_path.expire(ts_ns)
-        return self._taken(b"")
+        return self._new_batch(b"")
 
     def skip(self, octets: cython.longlong) -> None:
         """Skip packets with this many captured bytes."""
@@ -257,19 +257,19 @@ class Reassembler:
             self.capture_index = self.capture_indexes[capture]
         return 0
 
-    def finish_some(self, most: int) -> StreamBatch | None:
-        """Close up to `most` open conversations; None where `finish` closes the rest."""
-        return self._finish(most) if self.slow_path.table.open_count > most else None
+    def finish_some(self, max_count: int) -> StreamBatch | None:
+        """Close up to `max_count` open conversations; None where `finish` closes the rest."""
+        return self._finish(max_count) if self.slow_path.table.open_count > max_count else None
 
     def finish(self) -> StreamBatch:
         """End of packets: give up and close every open conversation."""
         return self._finish(-1)
 
     @cython.cfunc
-    def _finish(self, most: cython.longlong) -> Any:
+    def _finish(self, max_count: cython.longlong) -> Any:
         self.slow_path.table.begin_batch()
-        self.slow_path.close_all(most)
-        return self._taken(b"")
+        self.slow_path.close_all(max_count)
+        return self._new_batch(b"")
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -304,7 +304,7 @@ class Reassembler:
         cache: cython.longlong[::1] = self.cache
         high: cython.longlong = self.capture_index << NUMBER_BITS
         first: cython.longlong
-        others: cython.longlong = 0
+        unfollowed: cython.longlong = 0
         partition: Partition = self.partition
         if count * SEGMENT_FIELDS > len(rows) or len(cache) < CELLS * CELL:
             raise IndexError("rows that are not there")
@@ -327,10 +327,10 @@ class Reassembler:
             if partition is not None and not partition.number(
                 mark_of(a_high, a_low, b_high, b_low, ports)
             ):
-                others += 1
+                unfollowed += 1
                 continue
             if flags & UNREACHABLE:
-                others += 1
+                unfollowed += 1
                 slow_path.note_unreachable(rows, at)
                 continue
             low = (a_low & MASK) * 0x1E3779B1 + (b_low & MASK) * 0x05EBCA77
@@ -390,7 +390,7 @@ class Reassembler:
             first = self.writer.count
             slow_path.handle_segment(octets, index, rows, at, number, ts_ns)
             self.writer.note_late(first, number, ts_ns)
-        self.segments += count - others
+        self.segments += count - unfollowed
         return 0
 
     @cython.cfunc

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Retransmissions: are their bytes those that were delivered, and for how long did they come.
+"""Retransmissions: compares their bytes with the delivered ones, and counts how long they come.
 
 `History` has the last segments that were delivered, to compare retransmissions with. One ring of
 rows serves all half-streams; a row names its half-stream's previous row, so that each half-stream
@@ -172,7 +172,9 @@ class History:
         row: cython.longlong
         first: cython.longlong
         stop: cython.longlong
-        there: cython.longlong
+        sent_offset: cython.longlong
+        sent_at: cython.longlong
+        at: cython.longlong
         identification: cython.longlong
         _step: cython.longlong
         forgotten: cython.bint = True
@@ -187,13 +189,13 @@ class History:
             if newest < 0:
                 newest = self.table[row + SENT_IDENTIFICATION]
             number = self.table[row + SENT_PREVIOUS]
-            there = self.table[row + SENT_OFFSET]
-            if there == offset and self.table[row + SENT_LENGTH] == length:
+            sent_offset = self.table[row + SENT_OFFSET]
+            if sent_offset == offset and self.table[row + SENT_LENGTH] == length:
                 identification = self.table[row + SENT_IDENTIFICATION]
                 if self.copies(identification, self.table[row + SENT_TS_NS], ts_ns):
                     result |= HISTORY_SAME_PACKET
-            first = max(offset, there)
-            stop = min(offset + length, there + self.table[row + SENT_LENGTH])
+            first = max(offset, sent_offset)
+            stop = min(offset + length, sent_offset + self.table[row + SENT_LENGTH])
             if stop <= offset:
                 forgotten = False
                 break  # it was delivered before these bytes, and so were all before it
@@ -201,10 +203,9 @@ class History:
                 self.sent_number = self.table[row + SENT_NUMBER]
                 self.sent_ns = self.table[row + SENT_TS_NS]
                 block = self.blocks[self.table[row + SENT_BLOCK]]
-                there = self.table[row + SENT_POSITION] + first - there
-                old = block[there : there + stop - first]
-                there = position + first - offset
-                if old != octets[there : there + stop - first]:
+                sent_at = self.table[row + SENT_POSITION] + first - sent_offset
+                at = position + first - offset
+                if block[sent_at : sent_at + stop - first] != octets[at : at + stop - first]:
                     result |= HISTORY_CONFLICT
         if forgotten and self.sent_number < 0 and self.identification > 0 and newest > 0:
             if 0 < (newest - self.identification) & 0xFFFF < 0x8000:

@@ -41,14 +41,14 @@ cdef class SlowPath:
     cdef object _make_pending(self, bytes key, Segment segment, long long serial)
     cdef int _queue_pending(self, object pending, bytes key, Segment segment) except? -1
     cdef int _replay_pending(self, object pending) except? -1
-    cdef int _replay_kept(self, object segments) except? -1
-    cdef object _keep(self, bytes key, Segment segment)
-    cdef FollowedSegment _recall(self, object kept)
-    cdef int _replay(self, object kept, FollowedSegment segment) except? -1
+    cdef int _replay_segments(self, object segments) except? -1
+    cdef object _kept_segment(self, bytes key, Segment segment)
+    cdef FollowedSegment _recall(self, object saved)
+    cdef int _replay(self, object saved, FollowedSegment segment) except? -1
     cdef int _open(self, Segment segment, long long serial) except? -1
     cdef int _evict(self, long long number, long long ts_ns) except? -1
-    cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int over) except? -1
-    cpdef int close_all(self, long long most) except? -1
+    cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int has_ended) except? -1
+    cpdef int close_all(self, long long max_count) except? -1
     cdef int handle_segment(self, bytes octets, int index, long long[::1] rows, long long at, long long number, long long ts_ns) except? -1
     cdef int _handle(self, FollowedSegment segment, int index) except? -1
     cdef int _classify_doubtful(self, FollowedSegment segment) except? -1
@@ -68,9 +68,9 @@ cdef class SlowPath:
     cdef int note_position(self, HalfStream half, long long offset, long long[::1] rows, long long at) except? -1
     cdef int _take_payload(self, FollowedSegment segment) except? -1
     cdef int _note_resent(self, FollowedSegment segment) except? -1
-    cdef int _report_segment(self, object code, FollowedSegment segment, object detail, int most) except? -1
+    cdef int _report_segment(self, object code, FollowedSegment segment, object detail, int max_findings) except? -1
     cdef int _report_doubt(self, object code, Conversation conversation, object doubt, object detail) except? -1
-    cdef int _report(self, object code, Conversation conversation, long long number, long long ts_ns, object detail, int most) except? -1
+    cdef int _report(self, object code, Conversation conversation, long long number, long long ts_ns, object detail, int max_findings) except? -1
     cdef int _close_if_finished(self, Conversation conversation, HalfStream half, HalfStream other, long long number, long long ts_ns) except? -1
     cdef int expire(self, long long ts_ns) except? -1
     cdef int _expire_half(self, HalfStream half, long long ts_ns) except? -1

@@ -213,7 +213,7 @@ class SlowPath:
 
     def _queue_pending(self, pending: Any, key: bytes, segment: Segment) -> cython.int:
         """Let a segment wait, until the beginning of its conversation is known."""
-        if pending.add(self._keep(key, segment), self.limits):
+        if pending.add(self._kept_segment(key, segment), self.limits):
             self._replay_pending(pending)
         return 0
 
@@ -222,7 +222,7 @@ class SlowPath:
         segment: FollowedSegment
         half: HalfStream
         identification: cython.longlong = self.history.identification
-        now: cython.longlong = self.segment_serial
+        current_serial: cython.longlong = self.segment_serial
         serial: cython.longlong = pending.serial
         opened: cython.bint = False
         starts = pending.starts()
@@ -230,69 +230,71 @@ class SlowPath:
             self.starts[serial] = (pending.first_key(), starts)
         self.pending.remove(pending)
         self.deadlines.expect(self.pending.deadline_ns)
-        for kept in pending.arranged():
-            segment = self._recall(kept)
+        for saved in pending.arranged():
+            segment = self._recall(saved)
             if self.find(segment.rows, 0) is None:
                 if opened:
                     if not may_open(self.table, segment):
                         continue
-                    serial = kept.number
+                    serial = saved.number
                 self._open(segment, serial)
             if not opened:
                 half = self.find(segment.rows, 0)
                 set_starts(self.table, self.table.conversations[half.index >> 1], starts)
             opened = True
-            self._replay(kept, segment)
-        self.history.identification, self.segment_serial = identification, now
+            self._replay(saved, segment)
+        self.history.identification, self.segment_serial = identification, current_serial
         return 0
 
-    def _replay_kept(self, segments: Any) -> cython.int:
+    def _replay_segments(self, segments: Any) -> cython.int:
         """Follow the segments that may have begun a conversation, when the old one is over."""
         segment: FollowedSegment
         identification: cython.longlong = self.history.identification
-        now: cython.longlong = self.segment_serial
-        for kept in segments:
-            segment = self._recall(kept)
-            self.segment_serial = kept.segment_serial
+        current_serial: cython.longlong = self.segment_serial
+        for saved in segments:
+            segment = self._recall(saved)
+            self.segment_serial = saved.segment_serial
             if self.find(segment.rows, 0) is None:
-                self._open(segment, kept.number)
-            self._replay(kept, segment)
-        self.history.identification, self.segment_serial = identification, now
+                self._open(segment, saved.number)
+            self._replay(saved, segment)
+        self.history.identification, self.segment_serial = identification, current_serial
         return 0
 
     @cython.cfunc
-    def _keep(self, key: bytes, segment: Segment) -> Any:
+    def _kept_segment(self, key: bytes, segment: Segment) -> Any:
         """The `KeptSegment` of a segment, to be followed later."""
         rows: cython.longlong[::1] = segment.rows
         at: cython.longlong = segment.at
         payload = segment.octets[segment.start : segment.start + segment.captured]
         column: cython.longlong
         row = _ROW[:]
-        kept: cython.longlong[::1] = row
+        row_view: cython.longlong[::1] = row
         for column in range(SEGMENT_FIELDS):
-            kept[column] = rows[at + column]
+            row_view[column] = rows[at + column]
         return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.segment_serial)
 
     @cython.cfunc
-    def _recall(self, kept: Any) -> FollowedSegment:
+    def _recall(self, saved: Any) -> FollowedSegment:
         """A segment that was kept: its payload is now in bytes of its own."""
-        self.writer.extra.append(kept.octets)
-        row: cython.longlong[::1] = kept.row
+        self.writer.extra.append(saved.octets)
+        row: cython.longlong[::1] = saved.row
         row[EXTRA], row[START], row[SEEN] = len(self.writer.extra) - 1, 0, self.history.seen
-        return self._segment(kept.octets, row, 0, kept.number, kept.ts_ns)
+        return self._segment(saved.octets, row, 0, saved.number, saved.ts_ns)
 
-    def _replay(self, kept: Any, segment: FollowedSegment) -> cython.int:
+    def _replay(self, saved: Any, segment: FollowedSegment) -> cython.int:
         """Follow a segment that was kept, as of the time when it came."""
         self.history.identification = segment.rows[IDENTIFICATION]
-        self.segment_serial = kept.segment_serial
+        self.segment_serial = saved.segment_serial
         return self._handle(segment, self.find(segment.rows, 0).index)
 
     def _open(self, segment: Segment, serial: cython.longlong) -> cython.int:
         """Open a conversation, see `open_conversation`; gives the segment's half-stream."""
         while self.table.open_count >= self.max_conversations:
             self._evict(segment.number, segment.ts_ns)
-        known = None if self.positions is None or self.starts is None else self.starts.get(serial)
-        return open_conversation(self.table, self.writer, self.pool, segment, serial, known)
+        start_facts = (
+            None if self.positions is None or self.starts is None else self.starts.get(serial)
+        )
+        return open_conversation(self.table, self.writer, self.pool, segment, serial, start_facts)
 
     def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """Close the least active conversation, to make room for another."""
@@ -309,9 +311,9 @@ class SlowPath:
         conversation: Conversation,
         number: cython.longlong,
         ts_ns: cython.longlong,
-        over: cython.int,
+        has_ended: cython.int,
     ) -> cython.int:
-        """End a conversation; `over`: nothing more of it is to be expected."""
+        """End a conversation; `has_ended`: it will not continue."""
         first: HalfStream = conversation.first
         if self.pending_by_key and conversation.key in self.pending_by_key:
             self._replay_pending(self.pending_by_key[conversation.key])
@@ -321,25 +323,27 @@ class SlowPath:
             self._apply_reset(conversation)
         out_of_order.flush(first, conversation.second, number, ts_ns, self.history.seen)
         self.writer.append(CLOSE, first.index, -1, 0, 0, 0, number, ts_ns)
-        self.table.remove(conversation, over != 0)
+        self.table.remove(conversation, has_ended != 0)
         if conversation.successor is not None:
-            self._replay_kept(conversation.successor.segments)
+            self._replay_segments(conversation.successor.segments)
         return 0
 
     @cython.ccall
     @cython.exceptval(-1)
-    def close_all(self, most: cython.longlong) -> cython.int:
-        """End every open conversation: those that wait for a time as if it had come, and `most` of
-        the others in the order in which they were opened.
+    def close_all(self, max_count: cython.longlong) -> cython.int:
+        """End every open conversation: those that wait for a time as if it had come, and
+        `max_count` of the others in the order in which they were opened.
         """
         conversation: Conversation
-        left: cython.longlong = most
+        remaining: cython.longlong = max_count
         self.expire(NEVER - 1)
         while self.pending:
             self._replay_pending(self.pending.queue[0])
-        while self.table.open_count and left:  # to close one may open another
-            for conversation in self.table.all_open(left if left > 0 else self.table.open_count):
-                left -= 1
+        while self.table.open_count and remaining:  # to close one may open another
+            for conversation in self.table.all_open(
+                remaining if remaining > 0 else self.table.open_count
+            ):
+                remaining -= 1
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         if not self.table.open_count:
             self.deadlines.clear()
@@ -363,20 +367,20 @@ class SlowPath:
         other: HalfStream = self.table.halves[index ^ 1]
         conversation: Conversation = self.table.conversations[index >> 1]
         flags: cython.int = segment.flags
-        whose: cython.int
+        owner: cython.int
         reused: cython.int
         segment.half, segment.other, segment.conversation = half, other, conversation
         if conversation.successor is not None:
-            whose = self._classify_doubtful(segment)
-            if whose == SUCCESSOR:
+            owner = self._classify_doubtful(segment)
+            if owner == SUCCESSOR:
                 return self._reuse_endpoints(segment)
-            if whose == NEITHER:
+            if owner == NEITHER:
                 return 0
         if flags & SYN:
-            whose = classify_syn(half, other, segment)
-            if whose == NEITHER:
+            owner = classify_syn(half, other, segment)
+            if owner == NEITHER:
                 return 0
-            if whose == SUCCESSOR:
+            if owner == SUCCESSOR:
                 return self._start_doubt(segment)
         if flags & RST:
             half.count(segment.number, segment.ts_ns, self.segment_serial)
@@ -402,7 +406,7 @@ class SlowPath:
         if not successor.repeats(key, segment):
             return CURRENT
         if len(successor.segments) < self.limits.doubtful_segments:
-            successor.segments.append(self._keep(key, segment))
+            successor.segments.append(self._kept_segment(key, segment))
         return NEITHER
 
     def _take_possible(self, segment: FollowedSegment) -> cython.int:
@@ -491,7 +495,7 @@ class SlowPath:
             return not half.open
         if not half_known and other.isn >= 0 and acks:
             if (segment.ack - other.isn - 1) & MASK > self.limits.closed_near_bytes:
-                return True  # it answers what came before the SYN
+                return True  # it answers segments before the SYN
         if segment.length == 0 or not (
             (not half_known and other.isn >= 0) or (not other_known and half.isn >= 0 and acks)
         ):
@@ -512,10 +516,10 @@ class SlowPath:
         half: HalfStream = segment.half
         other: HalfStream = segment.other
         reset = conversation.reset
-        known: cython.bint = half.next_seq >= 0 and other.next_seq >= 0
-        known = known or half.next_offset > 0 or other.next_offset > 0
-        over: cython.bint = half.finished() and other.finished()
-        if over or not known or (reset is not None and reset.window_position == CERTAIN):
+        is_known: cython.bint = half.next_seq >= 0 and other.next_seq >= 0
+        is_known = is_known or half.next_offset > 0 or other.next_offset > 0
+        is_over: cython.bint = half.finished() and other.finished()
+        if is_over or not is_known or (reset is not None and reset.window_position == CERTAIN):
             return self._reuse_endpoints(segment)
         key = key_of(segment.rows, segment.at)
         code, detail = "tcp-syn-ignored", ""
@@ -527,7 +531,7 @@ class SlowPath:
             half.captured_end(),
             other.captured_end(),
             (key, self.table.back_key(segment.rows, segment.at)),
-            self._keep(key, segment),
+            self._kept_segment(key, segment),
             code,
             detail,
         )
@@ -700,7 +704,7 @@ class SlowPath:
 
     def _take_payload(self, segment: FollowedSegment) -> cython.int:
         """Insert the payload of a segment; count and report its anomalies."""
-        found: cython.int
+        result: cython.int
         offset: cython.longlong
         half: HalfStream = segment.half
         other: HalfStream = segment.other
@@ -712,35 +716,35 @@ class SlowPath:
         if segment.captured < segment.length:
             self.cut += 1
         needs: cython.longlong = other.offset_of(segment.ack) if segment.flags & ACK else 0
-        lost: cython.bint = half.lost_before(segment, segment.conversation.round_trip_ns)
-        found = half.insert(segment, needs, out_of_order.waits(needs, other))
-        if lost and found & OUT_OF_ORDER:
-            found ^= OUT_OF_ORDER
-            if not found & RETRANSMITTED:
-                found |= RETRANSMITTED
+        was_lost: cython.bint = half.lost_before(segment, segment.conversation.round_trip_ns)
+        result = half.insert(segment, needs, out_of_order.waits(needs, other))
+        if was_lost and result & OUT_OF_ORDER:
+            result ^= OUT_OF_ORDER
+            if not result & RETRANSMITTED:
+                result |= RETRANSMITTED
                 half.retransmissions += 1
                 self.history.sent_number = -1  # its first copy is not in the capture
         out_of_order.release(half, other, segment.number, segment.ts_ns, segment.seen)
         if out_of_order.make_room(half, other, segment.seen):
-            found |= LIMIT
-        if found == 0:
+            result |= LIMIT
+        if result == 0:
             return 0
-        if found & RETRANSMITTED:
+        if result & RETRANSMITTED:
             self.retransmissions += 1
             if half.first_retransmission is None:
                 half.first_retransmission = segment.number & NUMBER_MASK, segment.ts_ns
             if other.closed_window is None:  # to a closed window they are probes
                 self._note_resent(segment)
-        elif found & SAME_PACKET:
+        elif result & SAME_PACKET:
             self.duplicates += 1
             half.copies += 1
-        if found & OUT_OF_ORDER:
+        if result & OUT_OF_ORDER:
             self.out_of_order += 1
-        if found & CONFLICT:
+        if result & CONFLICT:
             detail = f"{segment.length} bytes sent again are not what was sent before"
-            most = self.limits.conflict_findings
-            self._report_segment("tcp-overlap-conflict", segment, detail, most)
-        if found & LIMIT:
+            max_findings = self.limits.conflict_findings
+            self._report_segment("tcp-overlap-conflict", segment, detail, max_findings)
+        if result & LIMIT:
             detail = "bytes held back for a missing segment reached the limit"
             self._report_segment("tcp-buffer-limit", segment, detail, 1)
         return 0
@@ -762,9 +766,11 @@ class SlowPath:
         return 0
 
     def _report_segment(
-        self, code: Any, segment: FollowedSegment, detail: Any, most: cython.int
+        self, code: Any, segment: FollowedSegment, detail: Any, max_findings: cython.int
     ) -> cython.int:
-        return self._report(code, segment.conversation, segment.number, segment.ts_ns, detail, most)
+        return self._report(
+            code, segment.conversation, segment.number, segment.ts_ns, detail, max_findings
+        )
 
     def _report_doubt(
         self, code: Any, conversation: Conversation, doubt: Any, detail: Any
@@ -778,9 +784,9 @@ class SlowPath:
         number: cython.longlong,
         ts_ns: cython.longlong,
         detail: Any,
-        most: cython.int,
+        max_findings: cython.int,
     ) -> cython.int:
-        if conversation.may_report(code, most):
+        if conversation.may_report(code, max_findings):
             self.writer.findings.append(TcpFinding(code, conversation, number, ts_ns, detail))
         return 0
 
@@ -826,16 +832,18 @@ class SlowPath:
         conversation: Conversation = self.table.conversations[half.index >> 1]
         other: HalfStream = self.table.halves[half.index ^ 1]
         reset = conversation.reset
-        over: cython.bint = True
+        has_ended: cython.bint = True
         if half.linger_ns <= ts_ns:
             if reset is not None:
-                over = reset.window_position == CERTAIN
+                has_ended = reset.window_position == CERTAIN
                 due_ns = later(reset.payload_ns, self._reset_wait(conversation))
                 if due_ns > half.linger_ns:
                     half.linger_ns = due_ns
                     return self.deadlines.add(half, due_ns, self.table.open_count)
             conversation.over_ns = half.linger_ns
-            return self._close(conversation, conversation.last_number(), conversation.end_ns, over)
+            return self._close(
+                conversation, conversation.last_number(), conversation.end_ns, has_ended
+            )
         self._settle(half, other, ts_ns)
         number: cython.longlong = conversation.last_number()
         return self._close_if_finished(conversation, half, other, number, conversation.end_ns)

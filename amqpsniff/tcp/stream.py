@@ -108,10 +108,10 @@ class StreamBatch:
 
         The caller sets which of them are `late`.
         """
-        rest = (self.conversations, self.findings, self.captures)
-        other = StreamBatch(self.octets, extra, columns, *rest)
-        other.resets = self.resets
-        return other
+        shared = (self.conversations, self.findings, self.captures)
+        batch = StreamBatch(self.octets, extra, columns, *shared)
+        batch.resets = self.resets
+        return batch
 
     def payload(self, row: int) -> bytes:
         """The bytes of a `DATA` row (a copy; for people and tests, not for the decoder)."""
@@ -237,7 +237,7 @@ class EventWriter:
 
     def take(self, octets: Any, conversations: Any, captures: Any = ()) -> Any:
         """The events written since `reserve`, as a batch; the writer is empty afterwards."""
-        written, count, extra, findings = self.columns, self.count, self.extra, self.findings
+        full_columns, count, extra, findings = self.columns, self.count, self.extra, self.findings
         self.reserve(0)
-        columns = tuple([column[:count] for column in written])
+        columns = tuple([column[:count] for column in full_columns])
         return StreamBatch(octets, extra, columns, list(conversations), findings, captures)

@@ -20,7 +20,7 @@ _ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 _RSA = bytes.fromhex("2a864886f70d010101")
 
 MAX_NAMES = 16
-"""Names of one certificate that are kept: some have hundreds, and a person reads a few."""
+"""Names kept of one certificate: some have hundreds, and people read a few."""
 
 MAX_NAME_BYTES = 255
 
@@ -94,7 +94,7 @@ def _common_names(name: bytes) -> Iterator[str]:
 
 
 def _alternative_names(parts: list[tuple[int, bytes]]) -> tuple[str, ...]:
-    found: list[str] = []
+    names: list[str] = []
     for tag, contents in parts:
         if tag != _EXTENSIONS:
             continue
@@ -103,12 +103,12 @@ def _alternative_names(parts: list[tuple[int, bytes]]) -> tuple[str, ...]:
             if fields and fields[0][1] == _ALTERNATIVE_NAMES:
                 for kind, value in _walk(_first(fields[-1][1])):
                     if kind == _DNS_NAME:
-                        found.append(_text(value))
+                        names.append(_text(value))
                     elif kind == _ADDRESS and len(value) in (4, 16):
                         from ipaddress import ip_address
 
-                        found.append(str(ip_address(value)))
-    return tuple(found)
+                        names.append(str(ip_address(value)))
+    return tuple(names)
 
 
 def _end(validity: bytes) -> str:

@@ -13,9 +13,9 @@ stream, the bytes that were captured are decrypted all the same.
 TLS 1.3 has keys for the handshake and others for what follows. Key logs that lack the former do:
 the records of the handshake do not open then, and the first that opens begins what follows.
 
-Whether a conversation that does not open is AMQP cannot be seen; `suspicion` gives the reason why
-it may be: the protocol that was agreed on (ALPN), the usual port, or a port that was asked for.
-Against it speaks another protocol in the ALPN, or the port of another protocol; nothing else does.
+A conversation that does not open does not show if it is AMQP; `suspicion` gives the reason why
+it may be: the negotiated protocol (ALPN), the usual port, or a requested port. Only another
+protocol in the ALPN, or the port of another protocol, excludes it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ END_BYTES = 4
 """Bytes of EndOfEarlyData, the last record of early data."""
 
 _GRACE = 8
-"""Records looked for beyond those that fit into a hole: some carry nothing."""
+"""Record numbers tried beyond those that fit into a hole: some records are empty."""
 
 FINISHED_BYTES = 53
 """The smallest Finished that TLS 1.3 encrypts: four bytes of header, 32 of hash, the type, a tag of
@@ -94,7 +94,7 @@ NO_KEYS = "no keys were given"
 WRONG_KEYS = "the keys do not fit: no record opens with them"
 
 CLEAR, ENCRYPTED, OPENED, SEALED = range(4)
-"""What is known of a conversation: only its handshake; that records are encrypted; that they open;
+"""States of a conversation: only its handshake was read; records are encrypted; records open;
 that they will not."""
 
 AMQPS_PORT = 5671
@@ -117,7 +117,7 @@ NAMES_SHOWN = 3
 """Names of a certificate that are shown."""
 
 MAX_OFFERED = 128
-"""Cipher suites of a ClientHello that are told: openssl's whole list has 90."""
+"""Cipher suites of a ClientHello that are shown: openssl's whole list has 90."""
 
 
 class Sink(Protocol):
@@ -167,7 +167,7 @@ class TlsConversation:
         alerts: Those that report an error.
         damaged: (direction, packet number, ts_ns) of the first record that did not open among
             others that did, or None.
-        claims: Claims of records; None when they are not asked for.
+        claims: Claims of records; None if they are not requested.
         serial: Serial number of the conversation, for claims.
         unread_early: Bytes of the client's early data for which there is no key; -1 for none.
     """
@@ -226,99 +226,105 @@ class TlsConversation:
         """A direction does not begin with a record."""
         self.denied = self.state == CLEAR and self.handshake.server is None
 
-    def astray(self, way: Direction) -> None:
-        """A direction lost its place: go on where records can be told by opening them."""
-        if way.index != self.client:
+    def astray(self, direction: Direction) -> None:
+        """A direction lost its place: continue where a record opens."""
+        if direction.index != self.client:
             self._take_early()
         if self.state == SEALED or not self.secrets:
-            way.silence()
+            direction.silence()
             if self.state != SEALED:
                 self.seal(INCOMPLETE)
 
     def record(
-        self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+        self, direction: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
     ) -> None:
         """A whole record, in its place."""
         if self.claims is not None:
-            shown = payload if self._is_clear(way, header) else None
-            self.claims.append(RecordClaim(self.serial, way.index, way.place, header, shown))
-        self._take(way, header, payload, number, ts_ns)
+            clear_payload = payload if self._is_clear(direction, header) else None
+            self.claims.append(
+                RecordClaim(
+                    self.serial, direction.index, direction.record_offset, header, clear_payload
+                )
+            )
+        self._take(direction, header, payload, number, ts_ns)
 
-    def _is_clear(self, way: Direction, header: bytes) -> bool:
-        return header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA)
+    def _is_clear(self, direction: Direction, header: bytes) -> bool:
+        return header[0] == CHANGE_CIPHER_SPEC or not (direction.encrypted or header[0] == DATA)
 
-    def _take(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
+    def _take(
+        self, direction: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+    ) -> None:
         if header[0] == ALERT and len(payload) == 2:  # one that is encrypted is longer
-            self._alert(way, payload, number, ts_ns)
-        elif way.protection is not None:
-            self.open(way, header, payload, number, ts_ns)
-        elif self._is_clear(way, header):
-            self.clear(way, header[0], payload, number, ts_ns)
+            self._alert(direction, payload, number, ts_ns)
+        elif direction.protection is not None:
+            self.open(direction, header, payload, number, ts_ns)
+        elif self._is_clear(direction, header):
+            self.clear(direction, header[0], payload, number, ts_ns)
         else:
-            self._wait(way, header, payload, number, ts_ns)
+            self._wait(direction, header, payload, number, ts_ns)
 
-    def clear(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
+    def clear(self, direction: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
         """What a record carries that is not application data."""
         if kind == HANDSHAKE:
-            self._messages(way, text)
+            self._messages(direction, text)
         elif kind == ALERT:
-            self._alert(way, text, number, ts_ns)
+            self._alert(direction, text, number, ts_ns)
         elif kind == CHANGE_CIPHER_SPEC and self.handshake.version != TLS_1_3:
-            self._change_cipher(way)
+            self._change_cipher(direction)
 
-    def _alert(self, way: Direction, text: bytes, number: int, ts_ns: int) -> None:
+    def _alert(self, direction: Direction, text: bytes, number: int, ts_ns: int) -> None:
         if len(text) != 2 or len(self.alerts) >= MAX_ALERTS:
             return
         description = ALERTS.get(text[1], f"alert {text[1]}")
         if description not in _HARMLESS:
-            self.alerts.append(Alert(way.index, description, number, ts_ns))
+            self.alerts.append(Alert(direction.index, description, number, ts_ns))
 
-    def _messages(self, way: Direction, text: bytes) -> None:
+    def _messages(self, direction: Direction, text: bytes) -> None:
         """Handshake messages, which may span records."""
-        way.messages += text
-        while len(way.messages) >= 4:
-            length = int.from_bytes(way.messages[1:4], "big")
+        direction.messages += text
+        while len(direction.messages) >= 4:
+            length = int.from_bytes(direction.messages[1:4], "big")
             if length > MAX_MESSAGE_BYTES:
-                way.messages.clear()
+                direction.messages.clear()
                 return
-            if len(way.messages) < 4 + length:
+            if len(direction.messages) < 4 + length:
                 return
-            kind, body = way.messages[0], bytes(way.messages[4 : 4 + length])
-            del way.messages[: 4 + length]
-            self._message(way, kind, body)
+            kind, body = direction.messages[0], bytes(direction.messages[4 : 4 + length])
+            del direction.messages[: 4 + length]
+            self._message(direction, kind, body)
 
-    def _message(self, way: Direction, kind: int, body: bytes, whole: bool = True) -> None:
+    def _message(self, direction: Direction, kind: int, body: bytes, is_whole: bool = True) -> None:
         if kind == CLIENT_HELLO and self.client is None:
-            self.client = way.index
+            self.client = direction.index
         elif kind == SERVER_HELLO and self.client is None:
-            self.client = 1 - way.index
-        self.handshake.message(kind, body, way.index == self.client, whole)
+            self.client = 1 - direction.index
+        self.handshake.message(kind, body, direction.index == self.client, is_whole)
         if kind == SERVER_HELLO and self.handshake.server is not None:
-            self._hello(way)
+            self._hello(direction)
         elif kind == ENCRYPTED_EXTENSIONS:
             self.find_keys()
-        elif kind == END_OF_EARLY_DATA and len(way.later) > 1:
-            self.use(way, way.later.pop(0))
-        elif kind == FINISHED and way.protection is not None:
-            if way.later:
-                self.use(way, way.later.pop(0))
-            elif not way.protection.inner:
+        elif kind == END_OF_EARLY_DATA and len(direction.later) > 1:
+            self.use(direction, direction.later.pop(0))
+        elif kind == FINISHED and direction.protection is not None:
+            if direction.later:
+                self.use(direction, direction.later.pop(0))
+            elif not direction.protection.inner:
                 self.handshake.remember(self.secrets)
-        elif kind == KEY_UPDATE and way.secret:
-            self.use(way, next_secret(self.digest(), way.secret))
+        elif kind == KEY_UPDATE and direction.secret:
+            self.use(direction, next_secret(self.digest(), direction.secret))
 
-    def _hello(self, way: Direction) -> None:
+    def _hello(self, direction: Direction) -> None:
         """The server has chosen: in TLS 1.3 all that follows is encrypted."""
-        if self.handshake.version == TLS_1_3 and not way.encrypted:
-            for one in self.directions:
-                one.encrypted = True
+        if self.handshake.version == TLS_1_3 and not direction.encrypted:
+            for peer in self.directions:
+                peer.encrypted = True
             self._begin()
 
-    def _change_cipher(self, way: Direction) -> None:
+    def _change_cipher(self, direction: Direction) -> None:
         """Before TLS 1.3: what this direction sends next is encrypted with the new keys."""
-        way.encrypted = True
-        way.protection = None
-        way.proven = False
+        direction.encrypted = True
+        direction.protection = None
+        direction.proven = False
         self._begin()
 
     def _begin(self) -> None:
@@ -334,8 +340,12 @@ class TlsConversation:
 
     def find_keys(self) -> None:
         """Look for keys where some are needed; what waits is opened when they are found."""
-        ways = [way for way in self.directions if way.encrypted and way.protection is None]
-        if not ways or self.state == SEALED or self.handshake.suite is None:
+        directions = [
+            direction
+            for direction in self.directions
+            if direction.encrypted and direction.protection is None
+        ]
+        if not directions or self.state == SEALED or self.handshake.suite is None:
             return
         if self.handshake.client is None or not self.secrets or self.secrets.needs:
             self.seal(self._reason())
@@ -345,8 +355,8 @@ class TlsConversation:
             self.seal(f"the cipher suite {self.handshake.suite.name} is not one that is opened")
         else:
             self._revision = self.secrets.revision
-            made = self._keys_13 if self.handshake.version == TLS_1_3 else self._keys_12
-            if made(ways):
+            assign_keys = self._keys_13 if self.handshake.version == TLS_1_3 else self._keys_12
+            if assign_keys(directions):
                 self._flush()
 
     def look_again(self) -> None:
@@ -361,26 +371,26 @@ class TlsConversation:
 
     @property
     def held(self) -> int:
-        """Bytes that are kept."""
-        one, other = self.directions
-        messages = len(one.messages) + len(other.messages)
-        return self._waiting_bytes + one.held + other.held + messages
+        """Number of bytes kept."""
+        first, second = self.directions
+        messages = len(first.messages) + len(second.messages)
+        return self._waiting_bytes + first.held + second.held + messages
 
-    def give_up(self, why: str) -> None:
+    def give_up(self, reason: str) -> None:
         """Keep nothing of it."""
-        self.seal(why)
-        for way in self.directions:
-            way.silence()
-            way.messages.clear()
+        self.seal(reason)
+        for direction in self.directions:
+            direction.silence()
+            direction.messages.clear()
 
-    def assume(self, way: Direction) -> None:
+    def assume(self, direction: Direction) -> None:
         """A direction lost its place in the handshake: what follows may be encrypted already."""
         if self.handshake.server is not None and self.handshake.find_master(self.secrets):
-            way.encrypted = True
+            direction.encrypted = True
             self._begin()
 
-    def _keys_12(self, ways: list[Direction]) -> bool:
-        """Give directions their keys before TLS 1.3; whether there are any."""
+    def _keys_12(self, directions: list[Direction]) -> bool:
+        """Give directions their keys before TLS 1.3; False if there are none."""
         from .protection import of_keys
 
         client, server, suite = self.handshake.client, self.handshake.server, self.handshake.suite
@@ -388,25 +398,25 @@ class TlsConversation:
         if not master or client is None or server is None or suite is None:
             return False
         blocks = key_block(server.version, suite, master, server.random, client.random)
-        for way in ways:
-            keys = blocks[0 if way.index == self.client else 1]
+        for direction in directions:
+            keys = blocks[0 if direction.index == self.client else 1]
             mac_last = server.encrypt_then_mac
-            way.protection = of_keys(suite, server.version, keys, mac_last=mac_last)
-            way.sequence = 0
+            direction.protection = of_keys(suite, server.version, keys, mac_last=mac_last)
+            direction.sequence = 0
         return True
 
-    def _keys_13(self, ways: list[Direction]) -> bool:
-        """Give directions their first keys of TLS 1.3; whether there are any for all of them."""
+    def _keys_13(self, directions: list[Direction]) -> bool:
+        """Give directions their first keys of TLS 1.3; False if one has none."""
         chains = []
-        for way in ways:
-            chain = self._chain(0 if way.index == self.client else 1)
+        for direction in directions:
+            chain = self._chain(0 if direction.index == self.client else 1)
             if chain is None:
                 return False
             chains.append(chain)
-        for way, chain in zip(ways, chains, strict=True):
+        for direction, chain in zip(directions, chains, strict=True):
             if chain:
-                self.use(way, chain.pop(0))
-                way.later = chain
+                self.use(direction, chain.pop(0))
+                direction.later = chain
         return True
 
     def _chain(self, side: int) -> list[bytes] | None:
@@ -422,7 +432,7 @@ class TlsConversation:
         if side or not hello.early_data or self.handshake.early is False:
             return chain
         if self.handshake.early is None and self.secrets.find(HANDSHAKE_SECRETS[1], hello.random):
-            return []  # the server's EncryptedExtensions say it
+            return []  # the server's EncryptedExtensions decide
         early = self.secrets.find(EARLY, hello.random)
         if early is None:
             self.unread_early = 0
@@ -430,27 +440,29 @@ class TlsConversation:
         return [early, *chain]
 
     def _take_early(self) -> None:
-        """What the server says of early data is not in the capture: it is taken where offered."""
-        told = self.handshake
-        if told.client is not None and told.client.early_data and told.early is None:
-            told.early = True
+        """The server's answer to early data was not captured: offered data counts as accepted."""
+        handshake = self.handshake
+        if handshake.client is not None and handshake.client.early_data and handshake.early is None:
+            handshake.early = True
             self.find_keys()
 
     # encrypted records
 
-    def _wait(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
+    def _wait(
+        self, direction: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+    ) -> None:
         """Keep an encrypted record until there are keys."""
-        if way.first is None:
-            heard = self.directions[1 - way.index].end
-            end = way.place + HEADER + len(payload)
-            way.first = FirstRecord(len(payload), end, number, ts_ns, heard)
+        if direction.first is None:
+            answered_end = self.directions[1 - direction.index].end
+            end = direction.record_offset + HEADER + len(payload)
+            direction.first = FirstRecord(len(payload), end, number, ts_ns, answered_end)
         if self.state == SEALED:
-            way.silence()
+            direction.silence()
             return
         if self.handshake.client is None and self.handshake.server is None:
             self.seal(self._reason())
             return
-        self._waiting.append((way, header, payload, number, ts_ns))
+        self._waiting.append((direction, header, payload, number, ts_ns))
         self._waiting_bytes += len(payload)
         if self._waiting_bytes > MAX_WAITING_BYTES:
             self.seal(self._reason())
@@ -459,50 +471,52 @@ class TlsConversation:
         """Open what waited."""
         waited, self._waiting = self._waiting, []
         self._waiting_bytes = 0
-        for way, header, payload, number, ts_ns in waited:
-            if way.mode != DEAF:
-                self._take(way, header, payload, number, ts_ns)
+        for direction, header, payload, number, ts_ns in waited:
+            if direction.mode != DEAF:
+                self._take(direction, header, payload, number, ts_ns)
 
-    def cut_short(self, way: Direction, kind: int, text: bytes) -> None:
+    def cut_short(self, direction: Direction, kind: int, text: bytes) -> None:
         """The beginning of a record that is not encrypted, or has no keys yet."""
-        if way.encrypted or kind == DATA:
+        if direction.encrypted or kind == DATA:
             if self.state != SEALED:
                 self.seal(INCOMPLETE)
             return
-        way.messages += text
-        self._messages(way, b"")
-        if len(way.messages) > 4:
-            kind, body = way.messages[0], bytes(way.messages[4:])
-            self._message(way, kind, body, whole=False)
-        way.messages.clear()
+        direction.messages += text
+        self._messages(direction, b"")
+        if len(direction.messages) > 4:
+            kind, body = direction.messages[0], bytes(direction.messages[4:])
+            self._message(direction, kind, body, is_whole=False)
+        direction.messages.clear()
 
     # records of a direction that has keys
 
     def digest(self) -> str:
         return self.handshake.suite.digest if self.handshake.suite is not None else "sha256"
 
-    def use(self, way: Direction, secret: bytes) -> None:
+    def use(self, direction: Direction, secret: bytes) -> None:
         """Continue with the keys of a traffic secret."""
         from .protection import of_traffic_secret
 
         assert self.handshake.suite is not None
-        way.secret = secret
-        way.protection = of_traffic_secret(self.handshake.suite, secret)
-        way.sequence = 0
+        direction.secret = secret
+        direction.protection = of_traffic_secret(self.handshake.suite, secret)
+        direction.sequence = 0
 
-    def open(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
+    def open(
+        self, direction: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+    ) -> None:
         """Open the next record of a direction."""
-        if header[0] == CHANGE_CIPHER_SPEC and way.protection.inner:
+        if header[0] == CHANGE_CIPHER_SPEC and direction.protection.inner:
             return
-        text = way.protection.open(way.sequence, header, payload)
+        text = direction.protection.open(direction.sequence, header, payload)
         if text is None:
-            self._unopened(way, header, payload, number, ts_ns)
+            self._unopened(direction, header, payload, number, ts_ns)
             return
-        self._opened(way, way.sequence, header, text, number, ts_ns)
+        self._opened(direction, direction.sequence, header, text, number, ts_ns)
 
     def _opened(
         self,
-        way: Direction,
+        direction: Direction,
         sequence: int,
         header: bytes,
         text: bytes,
@@ -510,86 +524,91 @@ class TlsConversation:
         ts_ns: int,
     ) -> None:
         """A record opened, the one that has this number under its keys."""
-        way.sequence = sequence + 1
+        direction.sequence = sequence + 1
         kind = header[0]
-        if not way.proven:
-            way.proven = True
+        if not direction.proven:
+            direction.proven = True
             self.state = OPENED
-            if self.unread_early > 0 and way.secret and way.index == self.client:
-                self._miss(way, self.unread_early - END_BYTES, number, ts_ns)
+            if self.unread_early > 0 and direction.secret and direction.index == self.client:
+                self._miss(direction, self.unread_early - END_BYTES, number, ts_ns)
                 self.unread_early = -1
-        self._failures[way.index] = 0
+        self._failures[direction.index] = 0
         self._tries += TRIES_PER_RECORD
-        if way.protection.inner:
+        if direction.protection.inner:
             text = text.rstrip(b"\0")
             if not text:
                 return
             last = len(text) - 1
             kind, text = text[last], text[:last]
         if kind == DATA:
-            self._give(way, text, number, ts_ns)
+            self._give(direction, text, number, ts_ns)
         else:
-            self.clear(way, kind, text, number, ts_ns)
+            self.clear(direction, kind, text, number, ts_ns)
 
-    def _give(self, way: Direction, text: bytes, number: int, ts_ns: int) -> None:
+    def _give(self, direction: Direction, text: bytes, number: int, ts_ns: int) -> None:
         if text:
-            self.sink.put(way.index, text, way.offset, number, ts_ns)
-            way.offset += len(text)
-            self.octets[way.index] += len(text)
+            self.sink.put(direction.index, text, direction.offset, number, ts_ns)
+            direction.offset += len(text)
+            self.octets[direction.index] += len(text)
 
-    def _miss(self, way: Direction, missing: int, number: int, ts_ns: int) -> None:
+    def _miss(self, direction: Direction, missing: int, number: int, ts_ns: int) -> None:
         if missing > 0:
-            self.sink.miss(way.index, missing, way.offset, number, ts_ns)
-            way.offset += missing
+            self.sink.miss(direction.index, missing, direction.offset, number, ts_ns)
+            direction.offset += missing
 
     def _unopened(
-        self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
+        self, direction: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
     ) -> None:
-        """A record did not open: its keys are others, its bytes are wrong, or none fits."""
-        if way.later:
-            kept = (way.secret, way.protection, way.sequence)
-            self.use(way, way.later[0])
-            text = way.protection.open(0, header, payload)
+        """A record did not open: it has other keys, or wrong bytes, or no keys fit."""
+        if direction.later:
+            previous = (direction.secret, direction.protection, direction.sequence)
+            self.use(direction, direction.later[0])
+            text = direction.protection.open(0, header, payload)
             if text is not None:
-                del way.later[0]
-                self._opened(way, 0, header, text, number, ts_ns)
+                del direction.later[0]
+                self._opened(direction, 0, header, text, number, ts_ns)
                 return
-            way.secret, way.protection, way.sequence = kept
-        self._failures[way.index] += 1
-        if self.unread_early >= 0 and way.index == self.client and not way.proven:
-            self.unread_early += max(0, len(payload) - way.protection.overhead)
-        if way.proven:
-            way.sequence += 1
-            self.damaged = self.damaged or (way.index, number, ts_ns)
-            if not way.later:
-                self._miss(way, len(payload) - way.protection.overhead, number, ts_ns)
-        most = MAX_FAILURES if way.proven or way.protection.inner else 1
-        if self._failures[way.index] > most:
-            self._give_up(way)
+            direction.secret, direction.protection, direction.sequence = previous
+        self._failures[direction.index] += 1
+        if self.unread_early >= 0 and direction.index == self.client and not direction.proven:
+            self.unread_early += max(0, len(payload) - direction.protection.overhead)
+        if direction.proven:
+            direction.sequence += 1
+            self.damaged = self.damaged or (direction.index, number, ts_ns)
+            if not direction.later:
+                self._miss(direction, len(payload) - direction.protection.overhead, number, ts_ns)
+        max_failures = MAX_FAILURES if direction.proven or direction.protection.inner else 1
+        if self._failures[direction.index] > max_failures:
+            self._give_up(direction)
 
-    def _give_up(self, way: Direction) -> None:
+    def _give_up(self, direction: Direction) -> None:
         """The keys of a direction open nothing."""
-        way.silence()
+        direction.silence()
         if self.state != OPENED:
             self.seal(WRONG_KEYS)
 
     def broken(
-        self, way: Direction, length: int, pieces: list[tuple[int, bytes]], number: int, ts_ns: int
+        self,
+        direction: Direction,
+        length: int,
+        pieces: list[tuple[int, bytes]],
+        number: int,
+        ts_ns: int,
     ) -> None:
-        """A record of which bytes are missing."""
+        """A record with missing bytes."""
         kind = pieces[0][1][0]
-        protection = way.protection
+        protection = direction.protection
         if protection is None:
-            self.cut_short(way, kind, pieces[0][1][HEADER:])
+            self.cut_short(direction, kind, pieces[0][1][HEADER:])
             return
-        sequence = way.sequence
-        way.sequence += 1
-        if way.later or kind != DATA:
+        sequence = direction.sequence
+        direction.sequence += 1
+        if direction.later or kind != DATA:
             return
         head = pieces[0][1][HEADER : HEADER + protection.prefix]
         size = length - HEADER - protection.overhead
         at = 0
-        for start, octets in () if self._failures[way.index] else pieces:
+        for start, octets in () if self._failures[direction.index] else pieces:
             begin = start - HEADER - protection.prefix
             skip = max(0, at - begin)
             part = octets[skip : max(0, size - begin)]
@@ -598,47 +617,59 @@ class TlsConversation:
             text = protection.peek(sequence, head, begin + skip, part)
             if text is None:
                 break
-            self._miss(way, begin + skip - at, number, ts_ns)
-            self._give(way, text, number, ts_ns)
+            self._miss(direction, begin + skip - at, number, ts_ns)
+            self._give(direction, text, number, ts_ns)
             at = begin + skip + len(text)
-        self._miss(way, size - at, number, ts_ns)
+        self._miss(direction, size - at, number, ts_ns)
 
     def resume(
-        self, way: Direction, header: bytes, payload: bytes, lost: int, number: int, ts_ns: int
+        self,
+        direction: Direction,
+        header: bytes,
+        payload: bytes,
+        lost: int,
+        number: int,
+        ts_ns: int,
     ) -> bool:
         """True if a record after `lost` bytes opens; then it is the next."""
         from .protection import of_traffic_secret
 
-        if way.protection is None:
-            self.assume(way)
-        protection, suite = way.protection, self.handshake.suite
+        if direction.protection is None:
+            self.assume(direction)
+        protection, suite = direction.protection, self.handshake.suite
         if protection is None or suite is None:
             return False
-        each = HEADER + protection.overhead
-        count = lost // each + _GRACE
-        found = self._try(protection, way.sequence, count, header, payload)
-        if found is None and way.secret:  # the keys may have been renewed in the hole
-            secret = way.later[0] if way.later else next_secret(self.digest(), way.secret)
+        record_overhead = HEADER + protection.overhead
+        count = lost // record_overhead + _GRACE
+        opened = self._try(protection, direction.sequence, count, header, payload)
+        if opened is None and direction.secret:  # the keys may have been renewed in the hole
+            secret = (
+                direction.later[0]
+                if direction.later
+                else next_secret(self.digest(), direction.secret)
+            )
             renewed = of_traffic_secret(suite, secret)
-            found = self._try(renewed, 0, count, header, payload)
-            if found is not None:
-                del way.later[:1]
-                way.secret, way.protection, way.sequence = secret, renewed, 0
-        if found is None:
+            opened = self._try(renewed, 0, count, header, payload)
+            if opened is not None:
+                del direction.later[:1]
+                direction.secret, direction.protection, direction.sequence = secret, renewed, 0
+        if opened is None:
             if self._tries <= 0:
-                way.silence()
+                direction.silence()
             return False
-        sequence, text = found
-        passed = sequence - way.sequence
-        if passed > (0 if way.proven or way.protection.inner else 1):  # the first is Finished
-            self._miss(way, max(1, lost - passed * each), number, ts_ns)
-        self._opened(way, sequence, header, text, number, ts_ns)
+        sequence, text = opened
+        passed = sequence - direction.sequence
+        if passed > (
+            0 if direction.proven or direction.protection.inner else 1
+        ):  # the first is Finished
+            self._miss(direction, max(1, lost - passed * record_overhead), number, ts_ns)
+        self._opened(direction, sequence, header, text, number, ts_ns)
         return True
 
     def _try(
         self, protection: Any, first: int, count: int, header: bytes, payload: bytes
     ) -> tuple[int, bytes] | None:
-        """The number under which a record opens, and what it carries."""
+        """The number under which a record opens, and its content."""
         for sequence in range(first, first + min(count, self._tries)):
             self._tries -= 1
             text = protection.open(sequence, header, payload)
@@ -648,24 +679,28 @@ class TlsConversation:
 
     # ends
 
-    def seal(self, why: str) -> None:
+    def seal(self, reason: str) -> None:
         """It will not open."""
         self.state = SEALED
-        self.why = why
+        self.why = reason
         self._waiting = []
         self._waiting_bytes = 0
         self._silence()
 
     def _silence(self) -> None:
-        """Listen no more to what is encrypted; an alert in clear may come from the other side.
+        """Ignore encrypted records; an alert in clear may come from the other side.
 
-        A client's first encrypted record tells how it ends the handshake.
+        A client's first encrypted record shows how it ends the handshake.
         """
-        for way in self.directions:
-            if way.index == self.client and way.first is None and self.handshake.server is not None:
+        for direction in self.directions:
+            if (
+                direction.index == self.client
+                and direction.first is None
+                and self.handshake.server is not None
+            ):
                 continue
-            if way.encrypted or self.handshake.server is None:
-                way.silence()
+            if direction.encrypted or self.handshake.server is None:
+                direction.silence()
 
     def _reason(self) -> str:
         """The reason why there are no keys, as text."""
@@ -686,10 +721,10 @@ class TlsConversation:
 
     def _lacking(self) -> str:
         """The keys that a key log does not have, in words."""
-        there = [self.secrets.find(label, self.handshake.client.random) for label in TRAFFIC]
-        if self.handshake.version != TLS_1_3 or there.count(None) != 1:
+        found = [self.secrets.find(label, self.handshake.client.random) for label in TRAFFIC]
+        if self.handshake.version != TLS_1_3 or found.count(None) != 1:
             return "the key log does not have its keys"
-        return f"the key log does not have {TRAFFIC[there.index(None)].decode()} of it"
+        return f"the key log does not have {TRAFFIC[found.index(None)].decode()} of it"
 
     def finish(self) -> None:
         """The conversation is over."""
@@ -697,7 +732,7 @@ class TlsConversation:
         if self.state == ENCRYPTED:
             self.seal(self._reason())
         elif self.state == CLEAR and (
-            self._waiting or any(way.mode == SEARCHING for way in self.directions)
+            self._waiting or any(direction.mode == SEARCHING for direction in self.directions)
         ):
             self.seal(INCOMPLETE)
 
@@ -711,20 +746,23 @@ class TlsConversation:
     @property
     def columns(self) -> dict[str, str | None]:
         """The columns of the connections table."""
-        told = self.handshake
+        handshake = self.handshake
         return {
             "tls_version": self._version_agreed() or None,
-            "tls_cipher": told.suite.name if told.suite is not None else None,
-            "tls_server_name": (told.client.server_name if told.client is not None else "") or None,
+            "tls_cipher": handshake.suite.name if handshake.suite is not None else None,
+            "tls_server_name": (
+                handshake.client.server_name if handshake.client is not None else ""
+            )
+            or None,
         }
 
     def facts(self, conversation: Any) -> dict[str, Any]:
         """Facts of the conversation, as a row; unknown ones are None."""
-        told = self.handshake
+        handshake = self.handshake
         client = self.client_of(conversation)
         packets, octets = conversation.packets, conversation.octets
         ends = (conversation.a, conversation.b)
-        hello, certificate, named = told.client, told.certificate, self.columns
+        hello, certificate, columns = handshake.client, handshake.certificate, self.columns
         offered = hello.protocols if hello is not None else ()
         return {
             "connection_id": conversation.connection_id,
@@ -734,17 +772,19 @@ class TlsConversation:
             "last_packet_number": conversation.last_packet_number,
             "start_ns": conversation.start_ns if conversation.start_ns > 0 else None,
             "end_ns": conversation.end_ns if conversation.end_ns > 0 else None,
-            "version": named["tls_version"],
+            "version": columns["tls_version"],
             "version_offered": self._version_offered() or None,
-            "cipher": named["tls_cipher"],
+            "cipher": columns["tls_cipher"],
             "ciphers_offered": _names_of(hello.suites if hello is not None else ()),
-            "server_name": named["tls_server_name"],
+            "server_name": columns["tls_server_name"],
             "protocols_offered": list(offered),
-            "protocol": told.protocol or None,
-            "resumed": told.resumed if told.server is not None else None,
+            "protocol": handshake.protocol or None,
+            "resumed": handshake.resumed if handshake.server is not None else None,
             "certificate": None if certificate is None else _certificate(certificate),
             "client_certificate": (
-                None if told.client_certificate is None else _certificate(told.client_certificate)
+                None
+                if handshake.client_certificate is None
+                else _certificate(handshake.client_certificate)
             ),
             "alerts": [
                 {
@@ -768,19 +808,19 @@ class TlsConversation:
     ) -> Iterator[Trouble]:
         """What is wrong with a conversation that is AMQP, or may be."""
         port = conversation.ports[1 - self.client_of(conversation)]
-        why = self.suspicion(port, ports)
-        decided = is_amqp or why
+        reason = self.suspicion(port, ports)
+        decided = is_amqp or reason
         if not decided:
-            why = self._undecided(port)
-            if not why:
+            reason = self._undecided(port)
+            if not reason:
                 return
-        yield from self._alert_troubles(conversation, "" if decided else why)
+        yield from self._alert_troubles(conversation, "" if decided else reason)
         server = self.handshake.server
         if self.damaged is not None:
             direction, number, ts_ns = self.damaged
             side = "client" if direction == self.client_of(conversation) else "server"
             yield Trouble(
-                "tls-record-damaged", f"a record of the {side}; {self._shown()}", number, ts_ns
+                "tls-record-damaged", f"a record of the {side}; {self._parties()}", number, ts_ns
             )
         if server is not None and decided:
             yield from self._weaknesses(conversation)
@@ -789,49 +829,51 @@ class TlsConversation:
         refusal = self._refusal(conversation)
         if refusal is not None:
             code, detail, number, ts_ns = refusal
-            shown = self._shown() if decided else f"{self._shown()}; {why}"
-            yield Trouble(code, f"{detail}; {shown}", number, ts_ns)
+            parties = self._parties() if decided else f"{self._parties()}; {reason}"
+            yield Trouble(code, f"{detail}; {parties}", number, ts_ns)
             return
         if server is None and not self.why:
             silent = not conversation.octets[1 - self.client_of(conversation)]
             if decided and silent and conversation.ended and not any(conversation.gaps):
                 yield Trouble(
-                    "tls-handshake-unanswered", f"{self._shown()}; {_ended(conversation)}"
+                    "tls-handshake-unanswered", f"{self._parties()}; {_ended(conversation)}"
                 )
             return
         if decided or self.why:
-            yield self._unread_trouble("" if is_amqp else why)
+            yield self._unread_trouble("" if is_amqp else reason)
 
     def _refusal(self, conversation: Any) -> Trouble | None:
         """The finding of a handshake that a side ended by an encrypted alert of TLS 1.3, or the
-        client without an alert, or behind which the client had nothing to say; None for others.
+        client without an alert, or after which the client sent nothing; None for others.
         """
         client, server = self.client_of(conversation), 1 - self.client_of(conversation)
-        first, told = self.directions[client].first, self.handshake
+        first, handshake = self.directions[client].first, self.handshake
         ended, octets = conversation.ended is not None, conversation.octets
         missing = any(conversation.gaps) or any(conversation.cut_bytes)
-        if told.server is None or not ended or missing or self.why == WRONG_KEYS:
+        if handshake.server is None or not ended or missing or self.why == WRONG_KEYS:
             return None
         all_sent = first is not None and octets[client] == first.end
-        if first is not None and told.version == TLS_1_3:
+        if first is not None and handshake.version == TLS_1_3:
             if first.size < FINISHED_BYTES and all_sent:
-                sent = f"what the client sent encrypted, {first.size} bytes, has"
-                return Trouble("tls-alert-encrypted", f"{sent} {_OF_ALERT}", *first[2:4])
+                evidence = f"what the client sent encrypted, {first.size} bytes, has"
+                return Trouble("tls-alert-encrypted", f"{evidence} {_OF_ALERT}", *first[2:4])
             answer = octets[server] - first.heard - HEADER
             if 0 < answer < FINISHED_BYTES:
-                sent = f"all that the server sent after the client's handshake, {answer} bytes, has"
-                return Trouble("tls-alert-encrypted", f"{sent} {_OF_ALERT}", *first[2:4])
+                evidence = (
+                    f"all that the server sent after the client's handshake, {answer} bytes, has"
+                )
+                return Trouble("tls-alert-encrypted", f"{evidence} {_OF_ALERT}", *first[2:4])
         closed = first is not None and octets[client] - first.end in CLOSING_BYTES
         if not closed and (conversation.ended_by != client or not (all_sent or first is None)):
             return None
-        code, what, after = (
+        code, layer, after = (
             "connection-silent",
             "TLS" if closed else "TCP",
             "a finished TLS handshake",
         )
         if first is None:
             code, after = "tls-ended-early", "the server's messages of the handshake"
-        detail = f"the client ended {what} after {after} ({conversation.ended.upper()})"
+        detail = f"the client ended {layer} after {after} ({conversation.ended.upper()})"
         return Trouble(code, detail, conversation.last_packet_number, conversation.end_ns)
 
     def suspicion(self, port: int, ports: Collection[int]) -> str:
@@ -869,28 +911,28 @@ class TlsConversation:
 
     def _unread_trouble(self, suspected: str) -> Trouble:
         code = "tls-keys-wrong" if self.why == WRONG_KEYS else "tls-unreadable"
-        detail = f"{self.why}; {self._shown()}"
+        detail = f"{self.why}; {self._parties()}"
         return Trouble(code, f"{suspected}; {detail}" if suspected else detail)
 
-    def _alert_troubles(self, conversation: Any, why: str) -> Iterator[Trouble]:
-        client, told = self.client_of(conversation), self.handshake
+    def _alert_troubles(self, conversation: Any, reason: str) -> Iterator[Trouble]:
+        client, handshake = self.client_of(conversation), self.handshake
         for alert in self.alerts:
             side = "client" if alert.direction == client else "server"
             detail = f"the {side} sent {alert.description}"
-            if told.asked and alert.direction != client:
-                given = "gave none"
-                if told.client_certificate is not None:
-                    names = told.client_certificate.names[:NAMES_SHOWN]
-                    given = f"gave that of {', '.join(names)}"
-                detail += f"; it had asked for the client's certificate, and the client {given}"
-            detail += f"; {self._shown()}" + (f"; {why}" if why else "")
+            if handshake.requests_certificate and alert.direction != client:
+                answer = "gave none"
+                if handshake.client_certificate is not None:
+                    names = handshake.client_certificate.names[:NAMES_SHOWN]
+                    answer = f"gave that of {', '.join(names)}"
+                detail += f"; it had asked for the client's certificate, and the client {answer}"
+            detail += f"; {self._parties()}" + (f"; {reason}" if reason else "")
             yield Trouble("tls-alert", detail, alert.number, alert.ts_ns)
 
     def _weaknesses(self, conversation: Any) -> Iterator[Trouble]:
         server, certificate = self.handshake.server, self.handshake.certificate
         assert server is not None
         if server.version < TLS_1_2:
-            yield Trouble("tls-outdated", self._shown())
+            yield Trouble("tls-outdated", self._parties())
         if certificate is not None and certificate.expires and conversation.start_ns > 0:
             from datetime import datetime
 
@@ -902,25 +944,25 @@ class TlsConversation:
                     f"the certificate of {names} expired on {certificate.expires}",
                 )
 
-    def _shown(self) -> str:
+    def _parties(self) -> str:
         """Version, cipher and names in one line."""
-        told = self.handshake
+        handshake = self.handshake
         offered = self._version_offered()
         agreed = self._version_agreed() or (f"{offered} offered" if offered else "")
-        parts = [part for part in (agreed, told.suite.name if told.suite else "") if part]
-        if told.client is not None and told.client.server_name:
-            parts.append(f"server name {told.client.server_name}")
-        if told.certificate is not None and told.certificate.names:
-            parts.append(f"certificate {', '.join(told.certificate.names[:NAMES_SHOWN])}")
-        if told.protocol:
-            parts.append(f"ALPN {told.protocol}")
+        parts = [part for part in (agreed, handshake.suite.name if handshake.suite else "") if part]
+        if handshake.client is not None and handshake.client.server_name:
+            parts.append(f"server name {handshake.client.server_name}")
+        if handshake.certificate is not None and handshake.certificate.names:
+            parts.append(f"certificate {', '.join(handshake.certificate.names[:NAMES_SHOWN])}")
+        if handshake.protocol:
+            parts.append(f"ALPN {handshake.protocol}")
         return ", ".join(parts) or "no handshake was captured"
 
 
 @lru_cache(256)
 def _names_of(suites: tuple[int, ...]) -> list[str]:
     """Names of the cipher suites that a client offers, in its order of preference."""
-    return [suite_of(one).name for one in suites[:MAX_OFFERED]]
+    return [suite_of(number).name for number in suites[:MAX_OFFERED]]
 
 
 def _version(number: int) -> str:

@@ -16,33 +16,33 @@ def prf(version: int, digest: str, secret: bytes, label: bytes, seed: bytes, cou
     if version >= TLS_1_2:
         return _expand(digest, secret, label + seed, count)
     half = (len(secret) + 1) // 2
-    one = _expand("md5", secret[:half], label + seed, count)
-    other = _expand("sha1", secret[len(secret) - half :], label + seed, count)
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+    with_md5 = _expand("md5", secret[:half], label + seed, count)
+    with_sha1 = _expand("sha1", secret[len(secret) - half :], label + seed, count)
+    return bytes(a ^ b for a, b in zip(with_md5, with_sha1, strict=True))
 
 
 def _expand(digest: str, secret: bytes, seed: bytes, count: int) -> bytes:
     """P_hash."""
-    found = b""
+    expanded = b""
     chain = seed
-    while len(found) < count:
+    while len(expanded) < count:
         chain = hmac.digest(secret, chain, digest)
-        found += hmac.digest(secret, chain + seed, digest)
-    return found[:count]
+        expanded += hmac.digest(secret, chain + seed, digest)
+    return expanded[:count]
 
 
 def expand_label(digest: str, secret: bytes, label: bytes, count: int) -> bytes:
     """HKDF-Expand-Label with an empty context (RFC 8446 §7.1)."""
     label = b"tls13 " + label
     info = count.to_bytes(2, "big") + bytes((len(label),)) + label + b"\0"
-    found = b""
+    expanded = b""
     block = b""
     turn = 1
-    while len(found) < count:
+    while len(expanded) < count:
         block = hmac.digest(secret, block + info + bytes((turn,)), digest)
-        found += block
+        expanded += block
         turn += 1
-    return found[:count]
+    return expanded[:count]
 
 
 def next_secret(digest: str, secret: bytes) -> bytes:

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The handshake of one conversation: its messages, and what they tell.
+"""The handshake of one conversation: its messages, and the facts in them.
 
 `Handshake` is given messages in the order in which they were captured, in clear and, once it opens,
-within; it remembers what is needed to derive keys and what a person wants to know. Messages may be
-cut: the fields that are there are read, the others stay unknown. Nothing raises.
+within; it remembers the facts from which keys are derived, and those shown to people. Messages may
+be cut: the captured fields are read, the others stay unknown. Nothing raises.
 
 Source: RFC 8446 §4.1, RFC 5246 §7.4.1, RFC 6066 §3 (names), RFC 7301 (ALPN), RFC 7627 (extended
 master secret), RFC 7366 (encrypt then MAC), RFC 5077 (tickets).
@@ -49,22 +49,22 @@ MAX_NAME_BYTES = 255
 
 @cython.cclass
 class Fields:
-    """Reads fields one after the other; past the end they are empty and `whole` is False."""
+    """Reads fields one after the other; past the end they are empty and `is_whole` is False."""
 
     octets: bytes
     at: cython.Py_ssize_t
-    whole = cython.declare(cython.bint, visibility="readonly")
+    is_whole = cython.declare(cython.bint, visibility="readonly")
 
     def __init__(self, octets: bytes) -> None:
         self.octets = octets
         self.at = 0
-        self.whole = True
+        self.is_whole = True
 
     @cython.ccall
     def take(self, count: cython.Py_ssize_t) -> bytes:
-        """The next bytes, all of them or none."""
+        """The next bytes; empty if fewer are left."""
         if count > len(self.octets) - self.at:
-            self.whole = False
+            self.is_whole = False
             self.at = len(self.octets)
             return b""
         self.at += count
@@ -74,16 +74,16 @@ class Fields:
     @cython.exceptval(-1, check=True)
     def number(self, count: cython.Py_ssize_t) -> cython.int:
         """The next bytes as a number, three at most; 0 past the end."""
-        found: cython.int = 0
+        number: cython.int = 0
         octets: bytes = self.take(count)
         at: cython.Py_ssize_t
         for at in range(len(octets)):
-            found = found << 8 | octets[at]
-        return found
+            number = number << 8 | octets[at]
+        return number
 
     @cython.ccall
     def vector(self, count: cython.Py_ssize_t) -> bytes:
-        """The next bytes, as many as a number of `count` bytes before them says."""
+        """The next bytes, behind their length in `count` bytes."""
         return self.take(self.number(count))
 
     @cython.ccall
@@ -135,22 +135,24 @@ def read_client_hello(body: bytes) -> ClientHello | None:
     session_id = fields.vector(1)
     suites = _suites(fields.vector(2))
     fields.vector(1)
-    found = _extensions(fields)
-    versions = Fields(found.get(SUPPORTED_VERSIONS, b"")[1:])
+    extensions = _extensions(fields)
+    versions = Fields(extensions.get(SUPPORTED_VERSIONS, b"")[1:])
     offered = [version]
     while versions.more():
         offered.append(versions.number(2))
-    known = [one for one in offered if one <= TLS_1_3]  # others are fillers (RFC 8701) or drafts
+    known_versions = [
+        version_offered for version_offered in offered if version_offered <= TLS_1_3
+    ]  # others are fillers (RFC 8701) or drafts
     return ClientHello(
         random,
         session_id,
         suites,
-        _server_name(found[SERVER_NAME]) if SERVER_NAME in found else "",
-        read_protocols(found[ALPN]) if ALPN in found else (),
-        max(known, default=version),
-        found.get(TICKET, b""),
-        bool(session_id or found.get(TICKET)) and PRE_SHARED_KEY not in found,
-        EARLY_DATA in found,
+        _server_name(extensions[SERVER_NAME]) if SERVER_NAME in extensions else "",
+        read_protocols(extensions[ALPN]) if ALPN in extensions else (),
+        max(known_versions, default=version),
+        extensions.get(TICKET, b""),
+        bool(session_id or extensions.get(TICKET)) and PRE_SHARED_KEY not in extensions,
+        EARLY_DATA in extensions,
     )
 
 
@@ -161,11 +163,11 @@ def read_server_hello(body: bytes) -> ServerHello | None:
     random = fields.take(32)
     session_id = fields.vector(1)
     suite = fields.number(2)
-    if not fields.whole:
+    if not fields.is_whole:
         return None
     fields.take(1)
-    found = _extensions(fields)
-    chosen = found.get(SUPPORTED_VERSIONS, b"")
+    extensions = _extensions(fields)
+    chosen = extensions.get(SUPPORTED_VERSIONS, b"")
     if len(chosen) == 2:
         version = int.from_bytes(chosen, "big")
     elif suite >> 8 == TLS_1_3_SUITES:
@@ -175,17 +177,17 @@ def read_server_hello(body: bytes) -> ServerHello | None:
         session_id,
         suite,
         version,
-        "".join(read_protocols(found.get(ALPN, b""))[:1]),
-        EXTENDED_MASTER_SECRET in found,
-        ENCRYPT_THEN_MAC in found,
-        PRE_SHARED_KEY in found,
+        "".join(read_protocols(extensions.get(ALPN, b""))[:1]),
+        EXTENDED_MASTER_SECRET in extensions,
+        ENCRYPT_THEN_MAC in extensions,
+        PRE_SHARED_KEY in extensions,
     )
 
 
 def read_encrypted_extensions(body: bytes) -> tuple[str, bool]:
-    """The protocol chosen in TLS 1.3, empty when none was; and whether early data is taken."""
-    found = _extensions(Fields(body))
-    return "".join(read_protocols(found.get(ALPN, b""))[:1]), EARLY_DATA in found
+    """The protocol chosen in TLS 1.3, or ""; True if early data is accepted."""
+    extensions = _extensions(Fields(body))
+    return "".join(read_protocols(extensions.get(ALPN, b""))[:1]), EARLY_DATA in extensions
 
 
 def read_ticket(body: bytes) -> bytes:
@@ -198,31 +200,31 @@ def read_ticket(body: bytes) -> bytes:
 def read_protocols(extension: bytes) -> tuple[str, ...]:
     """The protocol names of an ALPN extension."""
     names = Fields(extension[2:])
-    found = []
+    protocols = []
     while names.more():
         name = names.vector(1)
         if name:
-            found.append(_text(name))
-    return tuple(found)
+            protocols.append(_text(name))
+    return tuple(protocols)
 
 
 def _extensions(fields: Fields) -> dict[int, bytes]:
-    """The extensions that are read, by type; those before a cut where there is one."""
+    """The extensions that are read, by type; of a cut message those before the cut."""
     length = fields.number(2)
     octets: bytes = fields.octets[fields.at : fields.at + length]
     at: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = len(octets)
-    found: dict[int, bytes] = {}
+    extensions: dict[int, bytes] = {}
     while end - at >= 4:
         kind: cython.int = octets[at] << 8 | octets[at + 1]
         size: cython.Py_ssize_t = octets[at + 2] << 8 | octets[at + 3]
         at += 4
         if end - at < size:
             break
-        if kind <= 43:  # `SUPPORTED_VERSIONS`, the highest that is read: there may be thousands
-            found[kind] = octets[at : at + size]
+        if kind <= 43:  # up to `SUPPORTED_VERSIONS`; the highest type that is read
+            extensions[kind] = octets[at : at + size]
         at += size
-    return found
+    return extensions
 
 
 @lru_cache(256)
@@ -231,15 +233,15 @@ def _suites(octets: bytes) -> tuple[int, ...]:
 
     Those are renegotiation, 0x00ff (RFC 5746), and fallback, 0x5600 (RFC 7507).
     """
-    found = []
+    suites = []
     at: cython.Py_ssize_t
     for at in range(0, len(octets) - 1, 2):
         high: cython.int = octets[at]
         low: cython.int = octets[at + 1]
         number: cython.int = high << 8 | low
         if (high != low or low & 15 != 10) and number != 0x00FF and number != 0x5600:
-            found.append(number)
-    return tuple(found)
+            suites.append(number)
+    return tuple(suites)
 
 
 def _server_name(extension: bytes) -> str:
@@ -259,7 +261,7 @@ def _text(octets: bytes) -> str:
 
 @cython.cclass
 class Handshake:
-    """Facts that a handshake has told so far; None or empty where it has not.
+    """Facts of a handshake so far; None or empty if not known yet.
 
     Attributes:
         early: Whether the server takes the early data of TLS 1.3 that the client offered; None
@@ -274,7 +276,7 @@ class Handshake:
     certificate = cython.declare(object, visibility="public")
     client_certificate = cython.declare(object, visibility="public")
     resumed = cython.declare(cython.bint, visibility="public")
-    asked = cython.declare(cython.bint, visibility="public")
+    requests_certificate = cython.declare(cython.bint, visibility="public")
     early = cython.declare(object, visibility="public")
     master = cython.declare(object, visibility="public")
     _certified: cython.bint
@@ -291,7 +293,7 @@ class Handshake:
         self.protocol = ""
         self.certificate = None
         self.client_certificate = None
-        self.resumed = self.asked = False
+        self.resumed = self.requests_certificate = False
         self.early = None
         self.master = b""
         self._certified = False
@@ -309,7 +311,7 @@ class Handshake:
         return self.client.version if self.client is not None else 0
 
     def renew(self) -> None:
-        """Another handshake begins on the same conversation; names that are known stay."""
+        """Another handshake begins on the same conversation; known names stay."""
         self.server = None
         self.suite = None
         self.master = b""
@@ -318,11 +320,11 @@ class Handshake:
         self._bytes = 0
         self._session_hash = self._exchange = self._ticket = b""
 
-    def message(self, kind: int, body: bytes, from_client: bool, whole: bool = True) -> None:
-        """The next message of either side, or, when not `whole`, the beginning of one."""
+    def message(self, kind: int, body: bytes, from_client: bool, is_whole: bool = True) -> None:
+        """The next message of either side, or, when not `is_whole`, the beginning of one."""
         if kind == CLIENT_HELLO and self.master:
             self.renew()
-        self._note(kind, body, whole)
+        self._note(kind, body, is_whole)
         if kind == CLIENT_HELLO:
             self.client = read_client_hello(body) or self.client
         elif kind == SERVER_HELLO:
@@ -331,20 +333,20 @@ class Handshake:
             protocol, self.early = read_encrypted_extensions(body)
             self.protocol = protocol or self.protocol
         elif kind == CERTIFICATE_REQUEST:
-            self.asked = True
-        elif kind == CERTIFICATE and whole:
+            self.requests_certificate = True
+        elif kind == CERTIFICATE and is_whole:
             self._certificates(body, from_client)
         elif kind == CLIENT_KEY_EXCHANGE:
             self._key_exchange(body)
         elif kind == NEW_SESSION_TICKET and self.version != TLS_1_3:
             self._ticket = read_ticket(body)
 
-    def _note(self, kind: int, body: bytes, whole: bool) -> None:
+    def _note(self, kind: int, body: bytes, is_whole: bool) -> None:
         """Keep a message for the session hash, as long as it may be needed."""
         if self._transcript is None or kind == HELLO_REQUEST:
             return
         self._bytes += len(body)
-        if not whole or self._bytes > MAX_TRANSCRIPT_BYTES:
+        if not is_whole or self._bytes > MAX_TRANSCRIPT_BYTES:
             self._transcript = None
             return
         self._transcript.append(bytes((kind,)) + len(body).to_bytes(3, "big") + body)
@@ -403,12 +405,12 @@ class Handshake:
         assert self.client is not None
         if self._certified or self.server is None:
             return b""
-        found = None
+        master = None
         if self.server.session_id:
-            found = secrets.session(self.server.session_id)
-        if found is None and self.client.ticket:
-            found = secrets.session(self.client.ticket)
-        return found or b""
+            master = secrets.session(self.server.session_id)
+        if master is None and self.client.ticket:
+            master = secrets.session(self.client.ticket)
+        return master or b""
 
     def _exchanged_master(self, secrets: Secrets) -> bytes:
         """The master secret from what the client sent for the server's key."""

@@ -28,7 +28,7 @@ class Aead:
     """GCM, CCM or ChaCha20 with Poly1305.
 
     Attributes:
-        overhead: Bytes by which a record's payload is longer than what it carries.
+        overhead: Bytes by which a record's payload is longer than its content.
         prefix: Bytes of the payload before the ciphertext.
     """
 
@@ -132,11 +132,11 @@ class Cbc:
         return self._opened
 
     def _fits(self, number: bytes, text: bytes, mac: bytes) -> bool:
-        whole = number + len(text).to_bytes(2, "big") + text
-        return hmac.compare_digest(hmac.digest(self.mac_key, whole, self.digest), mac)
+        checked = number + len(text).to_bytes(2, "big") + text
+        return hmac.compare_digest(hmac.digest(self.mac_key, checked, self.digest), mac)
 
     def peek(self, sequence: int, head: bytes, offset: int, octets: bytes) -> bytes | None:
-        """Nothing: a part of a record ends where its padding cannot be told."""
+        """None: the padding in a part of a record cannot be found."""
         return None
 
 
@@ -170,8 +170,8 @@ class Stream:
             self._payload = payload
             self._opened = self._update(payload)
         text, mac = self._opened[:count], self._opened[count:]
-        whole = sequence.to_bytes(8, "big") + header[:3] + count.to_bytes(2, "big") + text
-        if not hmac.compare_digest(hmac.digest(self.mac_key, whole, self.digest), mac):
+        checked = sequence.to_bytes(8, "big") + header[:3] + count.to_bytes(2, "big") + text
+        if not hmac.compare_digest(hmac.digest(self.mac_key, checked, self.digest), mac):
             return None
         return text
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """One direction of a TLS conversation cut into records, also where bytes of it are missing.
 
-A record's header says how long it is, so the place is kept by arithmetic while a hole lies inside
+A record's header has its length, so the place is kept by arithmetic while a hole lies inside
 records whose headers were captured; a record with a hole in it is handed on in pieces. When the
 place is lost, the next record is found by looking for something like a header and having the record
 behind it opened: only one that opens is believed.
@@ -21,11 +21,11 @@ MAX_PAYLOAD = (1 << 14) + 2048
 """The longest payload of a record: RFC 5246 §6.2.3."""
 
 CUTTING, SEARCHING, DEAF = 0, 1, 2
-"""At a known place; looking for the next record; listening no more."""
+"""At a known place; looking for the next record; ignoring all bytes."""
 
 
 class RecordClaim(NamedTuple):
-    """A whole record of one direction of one conversation, for those who write its bytes again.
+    """A whole record of one direction of one conversation, for code that rewrites its bytes.
 
     Records are claimed in their order as long as nothing of a direction is lost. `conversation` is
     the serial number of the conversation and `direction` that of its half-stream; `offset` is the
@@ -66,7 +66,7 @@ class Direction:
         records: Records handed on; those that only add to a message are not.
         held: Bytes kept of a record that is not whole.
         end: Stream offset behind the bytes that were heard, as they were sent.
-        place: Stream offset of the record that is handed on.
+        record_offset: Stream offset of the record that is handed on.
         first: Its first encrypted record for which there were no keys yet, or None.
     """
 
@@ -84,7 +84,7 @@ class Direction:
     records = cython.declare(cython.longlong, visibility="public")
     held = cython.declare(cython.longlong, visibility="public")
     end = cython.declare(cython.longlong, visibility="public")
-    place = cython.declare(cython.longlong, visibility="public")
+    record_offset = cython.declare(cython.longlong, visibility="public")
     first = cython.declare(object, visibility="public")
     _buffer: Any
     _need: cython.longlong
@@ -107,7 +107,7 @@ class Direction:
         self.records = 0
         self.held = 0
         self.end = 0
-        self.place = 0
+        self.record_offset = 0
         self.first = None
         self._buffer = bytearray()
         self._need = HEADER
@@ -116,7 +116,7 @@ class Direction:
         self._lost = 0
 
     def silence(self) -> None:
-        """Listen no more; who claims records has those that can be cut off."""
+        """Ignore all further bytes; claims have the records that can still be cut off."""
         if self.conversation.claims is not None and self.mode == CUTTING:
             return
         self.mode = DEAF
@@ -148,7 +148,7 @@ class Direction:
                 return
 
     def _cut(self, octets: bytes, number: int, ts_ns: int) -> bytes:
-        """Cut records off bytes that begin with one; those from where there is none."""
+        """Cut records off bytes that begin with one; returns the bytes behind the last."""
         at: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t = len(octets)
         room: cython.Py_ssize_t = 0
@@ -175,7 +175,7 @@ class Direction:
             self._need = length
             self.records += 1
             header, payload = octets[at : at + HEADER], octets[at + HEADER : at + length]
-            self.place = self.end - (end - at)
+            self.record_offset = self.end - (end - at)
             self.conversation.record(self, header, payload, number, ts_ns)
             at += length
             if self.mode != CUTTING:
@@ -239,35 +239,35 @@ class Direction:
             self.conversation.broken(self, self._need, pieces, number, ts_ns)
             self._need = HEADER
 
-    def _seek(self, lost: int) -> None:
-        """The place is lost, and these bytes were not read."""
+    def _seek(self, lost_bytes: int) -> None:
+        """The place is lost; `lost` bytes were not read."""
         self._buffer.clear()
         self._pieces = None
-        self._lost = lost
+        self._lost = lost_bytes
         self.mode = SEARCHING
         self.conversation.astray(self)
 
     def _search(self, octets: bytes, number: int, ts_ns: int) -> bytes:
         """Look for a record that opens; the bytes behind it."""
         self._buffer += octets
-        kept = bytes(self._buffer)
+        octets_kept = bytes(self._buffer)
         at = 0
-        while (at := _find_header(kept, at)) >= 0:
-            if len(kept) - at < HEADER:
+        while (at := _find_header(octets_kept, at)) >= 0:
+            if len(octets_kept) - at < HEADER:
                 break
-            length = HEADER + (kept[at + 3] << 8 | kept[at + 4])
-            if len(kept) - at < length:
+            length = HEADER + (octets_kept[at + 3] << 8 | octets_kept[at + 4])
+            if len(octets_kept) - at < length:
                 break
-            header, payload = kept[at : at + HEADER], kept[at + HEADER : at + length]
+            header, payload = octets_kept[at : at + HEADER], octets_kept[at + HEADER : at + length]
             if self.conversation.resume(self, header, payload, self._lost + at, number, ts_ns):
                 self.mode = CUTTING
                 self._buffer.clear()
                 self._need = HEADER
-                return kept[at + length :]
+                return octets_kept[at + length :]
             if self.mode == DEAF:
                 return b""
             at += 1
-        passed = len(kept) if at < 0 else at
+        passed = len(octets_kept) if at < 0 else at
         self._lost += passed
         del self._buffer[:passed]
         return b""
@@ -285,7 +285,7 @@ def is_header(octets: bytes) -> bool:
 
 
 def _find_header(octets: bytes, at: int) -> int:
-    """Where the next thing like a header of a data record begins, as far as it is there; or -1."""
+    """Position of the next bytes like the header of a data record, or its beginning; or -1."""
     while (at := octets.find(DATA, at)) >= 0:
         if is_header(octets[at : at + HEADER]):
             return at

@@ -1,7 +1,7 @@
 """Secrets that open TLS conversations: lines of key logs, resumed sessions, RSA private keys.
 
 Lines come from a file, which may grow while it is used, and from Decryption Secrets Blocks of
-captures. The file is looked at again only when a conversation asks for a secret that is not there.
+captures. The file is checked again only if a conversation needs a secret that is missing.
 
 Source: https://datatracker.ietf.org/doc/html/rfc9850 (SSLKEYLOGFILE), and the older forms that
 Wireshark documents (`RSA Session-ID:…`, `PMS_CLIENT_RANDOM`).
@@ -29,7 +29,7 @@ MAX_SESSIONS = 16_384
 """Sessions remembered to be resumed: their ticket or id, and the master secret."""
 
 MAX_LINE_BYTES = 4_096
-"""A line of a key log has some 200 bytes; one longer than this is none."""
+"""A line of a key log has some 200 bytes; longer ones are ignored."""
 
 BLOCK_BYTES = 1 << 20
 
@@ -42,14 +42,14 @@ TRAFFIC = (b"CLIENT_TRAFFIC_SECRET_0", b"SERVER_TRAFFIC_SECRET_0")
 EARLY = b"CLIENT_EARLY_TRAFFIC_SECRET"
 _USED = (MASTER, PREMASTER, *HANDSHAKE, *TRAFFIC, EARLY)
 LABELS = {label: bytes((at,)) for at, label in enumerate(_USED)}
-"""The labels that are used, each with the byte that stands for it here."""
+"""The labels that are used, each with its byte in names of secrets."""
 
 MASTER_BYTES = 48
 _RANDOM_BYTES = 32
 _MASTER_LENGTHS = (MASTER_BYTES,)
 _HASHED, _HASH_BYTES = (*HANDSHAKE, *TRAFFIC, EARLY), (32, 48)
 _BUFFER_BYTES = 64
-"""eCapture writes secrets of ciphers that it does not know with the rest of its buffer, zeros."""
+"""eCapture writes secrets of unknown ciphers with the rest of its buffer, zeros."""
 _LENGTHS = dict.fromkeys(_HASHED, _HASH_BYTES) | {MASTER: _MASTER_LENGTHS}
 """Bytes of a secret, of the hash in TLS 1.3: a line that is still being written has fewer."""
 
@@ -66,7 +66,7 @@ _WRITTEN = r"(Master-Key:)\s*[0-9A-Fa-f]{16,}"
 
 
 def without_secrets(text: str) -> str:
-    """The text with the secrets of what looks like lines of a key log left out."""
+    """The text without the secrets in lines like those of a key log."""
     text = re.sub(_LINE, lambda line: f"{line[1]} [redacted]", text)
     return re.sub(_WRITTEN, r"\1[redacted]", text)
 
@@ -96,10 +96,10 @@ class Secrets:
     package that decrypts is not installed.
 
     Args:
-        keylog: A key log; None for none.
+        keylog: A key log, or None.
         keys: Files of RSA private keys, PEM or DER, or their contents.
-        later: The key log need not be there yet: that is no error.
-        max_secrets, max_sessions: How many are kept.
+        later: The key log may be created later: a missing one is no error.
+        max_secrets, max_sessions: Numbers of secrets and sessions kept.
 
     Attributes:
         revision: Grows with every new secret.
@@ -129,7 +129,7 @@ class Secrets:
         self.refresh()
 
     def __bool__(self) -> bool:
-        """True if there is anything that could open a conversation."""
+        """True if there are secrets or keys that could open a conversation."""
         return bool(self._by_name or self._keys or self._log)
 
     @property
@@ -171,7 +171,7 @@ class Secrets:
             _forget(self._sessions, self.max_sessions)
 
     def key_for(self, modulus: int | None) -> Any:
-        """The private key of a certificate; without one, the only key there is; None for none."""
+        """The private key of a certificate; without a certificate, the only key; or None."""
         for key in self._keys:
             if modulus is not None and key.public_key().public_numbers().n == modulus:
                 return key
@@ -185,16 +185,18 @@ class Secrets:
             try:
                 self._keep(*words)
             except ValueError:
-                continue  # not hexadecimal: a line that is still being written, or none
+                continue  # not hexadecimal: a line that is still being written, or another text
 
     def _keep(self, label: bytes, name: bytes, secret: bytes) -> None:
         if label in LABELS:
-            found = LABELS[label] + bytes.fromhex(name.decode("ascii", "replace"))
+            name_key = LABELS[label] + bytes.fromhex(name.decode("ascii", "replace"))
             lengths = _LENGTHS.get(label)
-            if len(found) != len(LABELS[label]) + _RANDOM_BYTES:
+            if len(name_key) != len(LABELS[label]) + _RANDOM_BYTES:
                 return
         elif label == b"RSA" and name.startswith(_SESSION) and secret.startswith(_MASTER_KEY):
-            found = _SESSION_MARK + bytes.fromhex(name[len(_SESSION) :].decode("ascii", "replace"))
+            name_key = _SESSION_MARK + bytes.fromhex(
+                name[len(_SESSION) :].decode("ascii", "replace")
+            )
             secret = secret[len(_MASTER_KEY) :]
             lengths = _MASTER_LENGTHS
         else:
@@ -203,32 +205,32 @@ class Secrets:
         if len(value) == _BUFFER_BYTES and label in _HASHED and not any(value[max(_HASH_BYTES) :]):
             short, long = (value[:length] for length in _HASH_BYTES)
             value = long if any(long[len(short) :]) else short
-        if (lengths and len(value) not in lengths) or self._by_name.get(found) == value:
+        if (lengths and len(value) not in lengths) or self._by_name.get(name_key) == value:
             return
-        self._by_name[found] = value
+        self._by_name[name_key] = value
         self.revision += 1
         _forget(self._by_name, self.max_secrets)
 
 
-def _forget(kept: dict[bytes, bytes], most: int) -> None:
-    """Forget the oldest of what there is too much of."""
-    if len(kept) > most:
-        for name in list(islice(kept, most // 8 + 1)):
-            del kept[name]
+def _forget(entries: dict[bytes, bytes], max_count: int) -> None:
+    """Forget the oldest entries if there are too many."""
+    if len(entries) > max_count:
+        for name in list(islice(entries, max_count // 8 + 1)):
+            del entries[name]
 
 
 class _GrowingFile:
     """The lines of a file that another program may be writing.
 
     A pipe is read once, until its writer ends: opened again it would wait for another writer.
-    `filled` says whether there were whole lines, other than empty ones and comments.
+    `filled`: it had whole lines, other than empty ones and comments.
     """
 
     def __init__(self, name: str | os.PathLike[str], *, later: bool) -> None:
         self._path = Path(name)
-        self._seen: tuple[int, ...] | None = None
+        self._last_state: tuple[int, ...] | None = None
         self._offset = 0
-        self._rest = b""
+        self._partial_line = b""
         self.filled = False
         if not later:
             try:
@@ -239,31 +241,31 @@ class _GrowingFile:
                 raise UsageError(f"{name}: key log cannot be read: {error.strerror}") from None
 
     def more(self) -> Iterable[list[bytes]]:
-        """Whole lines since the last call, block by block; nothing when the file did not change."""
+        """Whole lines since the last call, by block; nothing if the file did not change."""
         try:
-            found = self._path.stat()
-            state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-            if state == self._seen or (self._seen and stat.S_ISFIFO(found.st_mode)):
+            status = self._path.stat()
+            state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            if state == self._last_state or (self._last_state and stat.S_ISFIFO(status.st_mode)):
                 return
-            known = self._seen
-            self._seen = state
+            earlier = self._last_state
+            self._last_state = state
             with self._path.open("rb") as file:
-                if stat.S_ISREG(found.st_mode):
-                    if known is None or known[:2] != state[:2] or found.st_size < self._offset:
-                        self._offset, self._rest = 0, b""
+                if stat.S_ISREG(status.st_mode):
+                    if earlier is None or earlier[:2] != state[:2] or status.st_size < self._offset:
+                        self._offset, self._partial_line = 0, b""
                     file.seek(self._offset)
                 while block := file.read(BLOCK_BYTES):
                     self._offset += len(block)
                     yield self._lines(block)
-                yield [self._rest]  # the last line may have no end
+                yield [self._partial_line]  # the last line may have no end
         except OSError:
             return
 
     def _lines(self, block: bytes) -> list[bytes]:
-        *lines, self._rest = (self._rest + block).split(b"\n")
+        *lines, self._partial_line = (self._partial_line + block).split(b"\n")
         self.filled = self.filled or any(line[:1] not in b"#\r" for line in lines)
-        if len(self._rest) > MAX_LINE_BYTES:
-            self._rest = b""
+        if len(self._partial_line) > MAX_LINE_BYTES:
+            self._partial_line = b""
         return lines
 
 
@@ -287,7 +289,7 @@ def _private_key(path: str | os.PathLike[str]) -> Any:
         raise UsageError(
             f'{path}: the private key has a password; write it without: "openssl pkey -in FILE"'
         ) from None
-    except Exception:  # noqa: BLE001 (what a library says of a file that is no key)
+    except Exception:  # noqa: BLE001 (whatever a library raises for a file that is not a key)
         raise UsageError(f"{path}: not a private key (PEM or DER)") from None
     if not isinstance(key, RSAPrivateKey):
         raise UsageError(

@@ -3,8 +3,8 @@
 
 A conversation is TLS when a side's first bytes are a record and, where the other side was
 captured, its first bytes are one too; until that is clear the events wait. A proxy's header may
-stand before. It is WebSocket when a client asks for that, with AMQP in it. All other conversations
-pass as they are, and a batch in which there is no such layer is given back untouched.
+stand before. It is WebSocket if a client requests that, with AMQP in it. All other conversations
+pass as they are, and a batch without such a layer is returned untouched.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DATA = cython.declare(cython.int, 1)
 _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
 
-# What is known of a half-stream.
+# States of a half-stream.
 _NEW = cython.declare(cython.int, 0)
 _PLAIN = cython.declare(cython.int, 1)
 _TLS = cython.declare(cython.int, 2)
@@ -34,14 +34,14 @@ MAX_UNDECIDED = 64
 """Events that wait until it is clear whether a conversation is TLS; a ClientHello has three."""
 
 MAX_HELD_BYTES = 1 << 26
-"""Bytes of all conversations that are kept for want of keys or of the rest of a record."""
+"""Bytes of all conversations that are kept until keys or the rest of a record come."""
 
 
 @cython.cclass
 class Rows:
     """Events that are written, as the columns of a batch; `extra` holds bytes.
 
-    There is one for all batches: conversations know it, and must not keep the bytes of a batch.
+    One object serves all batches: conversations refer to it, and must not keep a batch's bytes.
     """
 
     first = cython.declare(cython.Py_ssize_t, visibility="public")
@@ -61,11 +61,11 @@ class Rows:
     @cython.exceptval(-1, check=True)
     def add(self, event: tuple[Any, ...]) -> cython.int:
         """One event; the columns are those of `StreamBatch`."""
-        place: cython.Py_ssize_t
+        i: cython.Py_ssize_t
         column: list[Any]
-        for place in range(8):
-            column = self.columns[place]
-            column.append(event[place])
+        for i in range(8):
+            column = self.columns[i]
+            column.append(event[i])
         return 0
 
     def put(self, direction: Any, octets: Any, offset: Any, number: Any, ts_ns: Any) -> None:
@@ -88,8 +88,8 @@ class Rows:
 class TlsFlow:
     """A conversation that is TLS, or may be.
 
-    `undecided` are its events until that is clear, `heard` whether each side said something, `held`
-    how many bytes are kept of it.
+    `undecided` are its events until that is clear, `heard` the sides that sent something, `held`
+    the number of its bytes that are kept.
     """
 
     def __init__(self, conversation: Any, tls: Any) -> None:
@@ -182,13 +182,15 @@ class Stage:
             column.extend(values[:row])
         if self.waiting:
             self._look_again()
-        known = {one[0]: one[1:] for one in batch.late}
-        late = [one for one in batch.late if one[0] < row]
+        late_by_row = {event[0]: event[1:] for event in batch.late}
+        late = [event for event in batch.late if event[0] < row]
         for event in zip(*(values[row : batch.count] for values in columns), strict=True):
             first = len(rows.columns[0])
             self._event(batch, event)
-            if row in known:
-                late += [(made, *known[row]) for made in range(first, len(rows.columns[0]))]
+            if row in late_by_row:
+                late += [
+                    (new_row, *late_by_row[row]) for new_row in range(first, len(rows.columns[0]))
+                ]
             row += 1
         batch = batch.with_events(rows.arrays(), rows.extra)
         batch.late = late
@@ -235,8 +237,8 @@ class TlsStage(Stage):
 
     Args:
         secrets: What opens conversations.
-        header_bytes: How long the header of a proxy is that bytes begin with, 0 for none.
-        claims: Whether `take_claims` is asked for what records are.
+        header_bytes: Length of the proxy header at the begin of bytes, 0 without one.
+        claims: Collect claims of records for `take_claims`.
     """
 
     secrets: Any
@@ -257,9 +259,9 @@ class TlsStage(Stage):
 
     def take_claims(self) -> Any:
         """Since the last call: claims of records, and the conversations that ended."""
-        taken = self.claims, self.ended
+        result = self.claims, self.ended
         self.claims, self.ended = [], []
-        return taken
+        return result
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -338,25 +340,34 @@ class TlsStage(Stage):
             return event, octets
         kind, half, source, start, length, offset, number, ts_ns = event
         self.rows.add((kind, half, source, start, count, offset, number, ts_ns))
-        rest = (kind, half, source, start + count, length - count, offset + count, number, ts_ns)
-        return rest, octets[count:]
+        shortened = (
+            kind,
+            half,
+            source,
+            start + count,
+            length - count,
+            offset + count,
+            number,
+            ts_ns,
+        )
+        return shortened, octets[count:]
 
     def _pass(self, flow: Any, event: Any, octets: Any) -> Any:
         """An event of a conversation that is TLS, or may be."""
         kind, half, _, _, length, offset, number, ts_ns = event
         tls = flow.tls
-        way = tls.directions[half & 1]
+        direction = tls.directions[half & 1]
         first = half & ~1
         self.rows.first = first
         if not flow.heard[half & 1]:
             flow.heard[half & 1] = True
-            way.offset = way.end = offset
+            direction.offset = direction.end = offset
         if flow.undecided is not None:
             flow.undecided.append((event, octets))
         if kind == _GAP:
-            way.gap(length, number, ts_ns)
+            direction.gap(length, number, ts_ns)
         else:
-            way.data(octets, number, ts_ns)
+            direction.data(octets, number, ts_ns)
         if tls.denied:
             return self._deny(flow, first)
         if flow.undecided is not None:
@@ -366,21 +377,21 @@ class TlsStage(Stage):
 
     def _claim(self, flow: Any) -> None:
         """Take the claims of a conversation that is TLS for sure."""
-        made = flow.tls.claims
-        if made and flow.undecided is None:
-            self.claims.extend(made)
-            made.clear()
+        claims = flow.tls.claims
+        if claims and flow.undecided is None:
+            self.claims.extend(claims)
+            claims.clear()
 
     def _decide(self, flow: Any) -> None:
         """True if it is clear by now that a conversation is TLS."""
         tls = flow.tls
-        both = all(way.records for way in tls.directions)
-        if both or tls.state != self.parts.CLEAR or len(flow.undecided) > MAX_UNDECIDED:
+        both_sent = all(direction.records for direction in tls.directions)
+        if both_sent or tls.state != self.parts.CLEAR or len(flow.undecided) > MAX_UNDECIDED:
             flow.undecided = None
             flow.conversation.tls = tls
 
     def _account(self, flow: Any, slot: Any) -> None:
-        """Count what is held; look for new secrets now and then where some are waited for."""
+        """Count the held bytes; check for new secrets from time to time if some are missing."""
         tls = flow.tls
         self.held += tls.held - flow.held
         flow.held = tls.held
@@ -405,8 +416,8 @@ class TlsStage(Stage):
 
     def _contradict(self, flow: Any, half: Any, event: Any, octets: Any) -> None:
         """The other side of what looked like TLS begins with no record."""
-        known = flow.conversation.syn_seen or octets[:4] == b"AMQP"
-        if flow.undecided is None or not known:
+        begins_here = flow.conversation.syn_seen or octets[:4] == b"AMQP"
+        if flow.undecided is None or not begins_here:
             flow.conversation.tls = flow.tls  # its first bytes were not captured
             flow.undecided = None
             self.states[half] = _TLS
@@ -438,14 +449,14 @@ class TlsStage(Stage):
 
 
 MAX_HELD_HEADS = 4096
-"""Conversations whose server has not answered a request yet; further ones are not looked at."""
+"""Conversations whose server has not answered a request yet; further ones are ignored."""
 
 
 @cython.cclass
 class WebSocketStage(Stage):
     """Takes WebSocket off.
 
-    `unwrapped` are the serial numbers of the conversations that had it, null unless `claims` says
+    `unwrapped` are the serial numbers of the conversations that had it, None unless `claims` says
     to remember them.
     """
 
@@ -462,7 +473,7 @@ class WebSocketStage(Stage):
     def _plain(
         self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> cython.bint:
-        """True if a half-stream's first bytes begin no request, and none was made before."""
+        """True if a half-stream's first bytes are no request, and no request was made before."""
         if self.flows and half >> 1 in self.flows:
             return False
         if block[start] == 0x82:
@@ -499,7 +510,7 @@ class WebSocketStage(Stage):
         return 0
 
     def _begins(self, batch: Any, half: Any, octets: Any) -> Any:
-        """True if a request begins here that may ask for WebSocket, or WebSocket goes on."""
+        """True if a possible request for WebSocket begins here, or WebSocket continues."""
         from .websocket import BINARY, WebSocketFlow, is_joined  # most captures have none
 
         if octets[:1] == BINARY and is_joined(octets):

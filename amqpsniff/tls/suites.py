@@ -126,16 +126,16 @@ _OPENED = {
 }
 """The kinds of each cipher that are opened."""
 _KEY_BYTES = {"3DES": 24, "CHACHA20": 32, "NULL": 0}
-"""Of ciphers whose name does not say it in bits."""
+"""Key lengths of ciphers whose names do not have them."""
 
 
 class Suite(NamedTuple):
     """One cipher suite.
 
     Attributes:
-        name: As registered, `TLS_…`; `0x….` of a number that is not known here.
+        name: As registered, `TLS_…`; `0x….` for an unknown number.
         exchange: How the keys were agreed on: `RSA`, `ECDHE_RSA`, …; empty in TLS 1.3.
-        kind: `gcm`, `ccm`, `chacha20`, `cbc`, `stream`, or empty for what is not opened here.
+        kind: `gcm`, `ccm`, `chacha20`, `cbc`, `stream`, or empty if it cannot be opened.
         key_bytes: Length of the cipher's key.
         tag_bytes: Length of an AEAD's tag.
         mac: Hash of the MAC of a CBC or stream suite, empty for the others.

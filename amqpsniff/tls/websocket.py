@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """WebSocket taken off a conversation: the payloads of its frames are the bytes of AMQP.
 
-A client asks for it with an HTTP request that names a subprotocol of AMQP, the server answers 101,
+A client requests it with an HTTP request that names a subprotocol of AMQP, the server answers 101,
 and both go on in frames (RFC 6455 §5.2). Those of a client are masked. Control frames stand between
 others and are left out, fragments follow one another. Behind a hole that is larger than the frame
 under way a segment is taken for the next boundary if a plausible frame begins it. Compressed
 messages (RFC 7692) are not unpacked: one byte may stand for a thousand.
 
 Where the snap length, or a hole, took the end of a request or an answer, the client's first frame
-tells: the protocol header in it comes behind both.
+shows them: the protocol header in it comes behind both.
 
-One that was joined later is known by a side's first frame, if there is a whole frame of AMQP in it.
+One that was joined later is recognized by a side's first frame with a whole frame of AMQP in it.
 
 Stream offsets count unwrapped bytes.
 """
@@ -60,7 +60,7 @@ class Way:
     Args:
         index: Which half-stream of its conversation it is.
         masked: Whether its frames have to be masked.
-        joined: Whether it goes on in frames from an offset that is still to be set, without a head.
+        joined: It continues in frames from an offset that is set later, without a head.
     """
 
     def __init__(self, sink: Any, index: int, masked: bool, joined: bool = False) -> None:
@@ -70,8 +70,8 @@ class Way:
         self.offset = -1 if joined else 0
         self.lost = joined
         self._in_head = not joined
-        self._kept = b""
-        self._left = 0
+        self._pending = b""
+        self._payload_left = 0
         self._mask = b""
         self._skipped = False
 
@@ -82,75 +82,75 @@ class Way:
                 self._miss(len(octets), number, ts_ns)
                 return
             self.lost = False
-        if not self._left:
-            octets = self._kept + octets
-            self._kept = b""
+        if not self._payload_left:
+            octets = self._pending + octets
+            self._pending = b""
         at: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t = len(octets)
-        left: cython.longlong = self._left
+        payload_left: cython.longlong = self._payload_left
         count: cython.longlong
         size: cython.Py_ssize_t
-        place: cython.Py_ssize_t
+        i: cython.Py_ssize_t
         mask: bytes = self._mask
         skipped: cython.bint = self._skipped
         if self._in_head:
             at = octets.find(_END)
             if at < 0:
-                self._kept = octets
+                self._pending = octets
                 return
             self._in_head = False
             at += len(_END)
         clear = bytearray()
         while at < end:
-            if left == 0:
+            if payload_left == 0:
                 if end - at < 2:
                     break
                 size = octets[at + 1] & 0x7F
-                left = size if size < 126 else 0
+                payload_left = size if size < 126 else 0
                 size = 2 if size < 126 else 4 if size == 126 else 10
                 mask = octets[at + size : at + size + 4] if octets[at + 1] & 0x80 else b""
                 if end - at < size or (octets[at + 1] & 0x80 and len(mask) < 4):
-                    left = 0
+                    payload_left = 0
                     break
                 if size > 2:
-                    left = int.from_bytes(octets[at + 2 : at + size], "big") & _MAX_LEFT
+                    payload_left = int.from_bytes(octets[at + 2 : at + size], "big") & _MAX_LEFT
                 skipped = octets[at] & _CONTROL
                 at += size + len(mask)
-            count = min(left, end - at)
+            count = min(payload_left, end - at)
             if count and not skipped:
                 if not mask:
                     clear += octets[at : at + count]
                 elif count < FEW_BYTES:
-                    for place in range(count):
-                        clear.append(octets[at + place] ^ mask[place & 3])
+                    for i in range(count):
+                        clear.append(octets[at + i] ^ mask[i & 3])
                 else:
                     clear += _unmasked(octets[at : at + count], mask)
-            left -= count
+            payload_left -= count
             at += count
-            if left and mask and count & 3:
+            if payload_left and mask and count & 3:
                 mask = mask[count & 3 :] + mask[: count & 3]
-        self._left, self._mask, self._skipped = left, mask, skipped
+        self._payload_left, self._mask, self._skipped = payload_left, mask, skipped
         if at < end:
-            self._kept = octets[at:]
+            self._pending = octets[at:]
         if clear:
             self.sink.put(self.index, bytes(clear), self.offset, number, ts_ns)
             self.offset += len(clear)
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """Bytes that the capture has not."""
-        known = min(missing, self._left)
-        self._left -= known
-        if self._mask and known % 4:
-            self._mask = self._mask[known % 4 :] + self._mask[: known % 4]
-        if known and not self._skipped:
-            self._miss(known, number, ts_ns)
-        if missing > known:
+        inside = min(missing, self._payload_left)
+        self._payload_left -= inside
+        if self._mask and inside % 4:
+            self._mask = self._mask[inside % 4 :] + self._mask[: inside % 4]
+        if inside and not self._skipped:
+            self._miss(inside, number, ts_ns)
+        if missing > inside:
             self.lost = True
-            self._left, self._kept, self._in_head = 0, b"", False
-            self._miss(missing - known, number, ts_ns)
+            self._payload_left, self._pending, self._in_head = 0, b"", False
+            self._miss(missing - inside, number, ts_ns)
 
     def pass_head(self) -> None:
-        """The head is over, and its end was not captured: a frame begins what comes next."""
+        """The head is over, and its end was not captured: the next bytes begin with a frame."""
         self._in_head, self.lost = False, True
 
     def _miss(self, count: int, number: int, ts_ns: int) -> None:
@@ -172,19 +172,19 @@ class Way:
 def _unmasked(octets: bytes, mask: bytes) -> bytes:
     """Bytes that a mask of four was laid over."""
     count = len(octets)
-    over = (mask * (count // 4 + 1))[:count]
-    value = int.from_bytes(octets, "big") ^ int.from_bytes(over, "big")
+    repeated_mask = (mask * (count // 4 + 1))[:count]
+    value = int.from_bytes(octets, "big") ^ int.from_bytes(repeated_mask, "big")
     return value.to_bytes(count, "big")
 
 
 def _announced(octets: bytes) -> int | None:
     """Bytes of the payload of the frame that these begin with; None if its header is not whole."""
-    there = len(octets)
-    if there < 2:
+    available = len(octets)
+    if available < 2:
         return None
     short = octets[1] & 0x7F
     size = 2 + {126: 2, 127: 8}.get(short, 0)
-    if there < size + (4 if octets[1] & 0x80 else 0):
+    if available < size + (4 if octets[1] & 0x80 else 0):
         return None
     return int.from_bytes(octets[2:size], "big") if short > 125 else short
 
@@ -236,16 +236,16 @@ class WebSocketFlow:
         """Leave out the events of heads that were cut: the last one is the first frame."""
         assert self.undecided is not None
         *before, last = self.undecided
-        self.undecided = [one for one in before if not self._cut[one[0][1] & 1]] + [last]
+        self.undecided = [event for event in before if not self._cut[event[0][1] & 1]] + [last]
         for way, cut in zip(self.ways, self._cut, strict=True):
             if cut:
                 way.pass_head()
 
 
 def is_upgrade(head: bytes) -> bool:
-    """True if a request asks for WebSocket with AMQP in it."""
-    asked = _REQUEST.match(head) and _UPGRADE.search(head) and _SUBPROTOCOL.search(head)
-    return asked is not None and bool(asked)
+    """True if an HTTP request is for WebSocket with AMQP in it."""
+    matched = _REQUEST.match(head) and _UPGRADE.search(head) and _SUBPROTOCOL.search(head)
+    return matched is not None and bool(matched)
 
 
 def is_joined(octets: bytes) -> bool:

@@ -60,8 +60,8 @@ class Annotated:
 def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
     """Write a capture with comments as pcapng to a binary file.
 
-    Gives what was done so far, the same object, now and then and at the end. Raises UsageError for
-    more than one capture, whose packets could not keep their numbers, and for one that can be read
+    Gives the progress, always the same object, from time to time and at the end. Raises UsageError
+    for several captures, whose packets could not keep their numbers, and for one that can be read
     only once; OutputError where the temporary folder has no room for the comments.
     """
     if len(capture.names) != 1:
@@ -73,18 +73,18 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
         comments.add(table, batch)
         yield done
     with capture.packets() as packets:
-        told = comments.by_packet()
-        number, said = next(told, _NO_MORE)
+        comments_by_packet = comments.by_packet()
+        number, texts = next(comments_by_packet, _NO_MORE)
         copier = PacketCopier(packets, sink)
         batch = None
         for batch in packets:
             copier.begin(batch)
             for row in range(batch.begin, batch.end):
                 while number < batch.number[row]:
-                    number, said = next(told, _NO_MORE)
-                here = said if number == batch.number[row] else []
-                done.commented += bool(here)
-                copier.write(batch, row, here, numbered=True)
+                    number, texts = next(comments_by_packet, _NO_MORE)
+                packet_texts = texts if number == batch.number[row] else []
+                done.commented += bool(packet_texts)
+                copier.write(batch, row, packet_texts, numbered=True)
             done.packets, done.written_bytes = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=True)
@@ -115,7 +115,7 @@ def _room() -> Iterator[None]:
 
 
 def _messages_of(packet: str, number: int) -> str:
-    """A packet, with how many messages of it are meant."""
+    """A packet, with the number of its messages if there are several."""
     return packet if number == 1 else f"{packet} ({count(number)} messages)"
 
 
@@ -130,28 +130,28 @@ class _Comments:
         """Take a batch of one of the tables."""
         rows = zip(*(values(batch, name) for name in _COLUMNS[table]), strict=True)
         take: Callable[..., Iterable[Comment]] = getattr(self, f"_{table}")
-        told = (comment for row in rows for comment in take(*row))
+        new_comments = (comment for row in rows for comment in take(*row))
         with _room():
-            self._file.executemany("insert into comments values (?, ?, ?)", told)
+            self._file.executemany("insert into comments values (?, ?, ?)", new_comments)
 
     def by_packet(self) -> Iterator[tuple[int, list[str]]]:
-        """Packets that have comments, in order, each with them."""
+        """Packets that have comments, in order, each with its comments."""
         with _room():  # they are put in order at once
             rows = self._file.execute("select * from comments order by packet, place, rowid")
         for number, of_packet in groupby(rows, key=itemgetter(0)):
-            said: list[str] = []
-            more = 0
-            for place, alike in groupby(of_packet, key=itemgetter(1)):
+            chosen: list[str] = []
+            left_out = 0
+            for order, alike in groupby(of_packet, key=itemgetter(1)):
                 texts = [text for _, _, text in alike]
-                if place > 1:
-                    packets = [_messages_of(*one) for one in Counter(texts).items()]
-                    rest = len(packets) - MAX_SETTLED
-                    named = ", ".join(packets[:MAX_SETTLED])
-                    named += f" and {count(rest)} more" if rest > 0 else ""
-                    texts = [f"{_OUTCOMES[place - 2]}: what was sent in packet {named}"]
-                more += max(len(said) + len(texts) - MAX_PER_PACKET, 0)
-                said += texts[: MAX_PER_PACKET - len(said)]
-            yield number, [*said, *([f"and {count(more)} more"] if more else ())]
+                if order > 1:
+                    packets = [_messages_of(*packet) for packet in Counter(texts).items()]
+                    unnamed = len(packets) - MAX_SETTLED
+                    listed = ", ".join(packets[:MAX_SETTLED])
+                    listed += f" and {count(unnamed)} more" if unnamed > 0 else ""
+                    texts = [f"{_OUTCOMES[order - 2]}: what was sent in packet {listed}"]
+                left_out += max(len(chosen) + len(texts) - MAX_PER_PACKET, 0)
+                chosen += texts[: MAX_PER_PACKET - len(chosen)]
+            yield number, [*chosen, *([f"and {count(left_out)} more"] if left_out else ())]
 
     def _findings(
         self, number: int | None, severity: str, code: str, title: str, detail: str | None,
@@ -162,11 +162,11 @@ class _Comments:
         text = said_of_finding(severity, code, title, detail)
         if cause is not None:
             text += f"; because of {cause}" + (f" in packet {cause_number}" if cause_number else "")
-        again = times > 1 and last not in (None, number)
-        if again:
+        is_repeated = times > 1 and last not in (None, number)
+        if is_repeated:
             text += f"; {count(times)} times, the last in packet {last}"
         yield number, 0, text
-        if again and last is not None:
+        if is_repeated and last is not None:
             text = f"{severity} {code}: the last of {count(times)}, the first in packet {number}"
             yield last, 0, text
 
@@ -184,25 +184,29 @@ class _Comments:
         published_ns: int | None, confidence: str | None, request: int | None,
         requester: str | None, request_ns: int | None, late: bool | None,
     ) -> Iterator[Comment]:  # fmt: skip
-        named = f"{method} {word(exchange or '(default)')} {word(routing_key or '')}"
+        label = f"{method} {word(exchange or '(default)')} {word(routing_key or '')}"
         if exchange is None and routing_key is None:  # what AMQP 1.0 delivers
-            named = f"{method} {word(queue)}" if queue else method
-        named += f" message {word(message_id)}" if message_id else ""
-        said = []
+            label = f"{method} {word(queue)}" if queue else method
+        label += f" message {word(message_id)}" if message_id else ""
+        parts = []
         if outcome is not None:
             at = "" if decided is None else f" in packet {decided} after {duration(decided_ns)}"
-            said.append(f"{outcome}{at}")
+            parts.append(f"{outcome}{at}")
         if published is not None:
-            where = "" if publisher == connection else f" of connection {(publisher or '')[:8]}"
+            connection_text = (
+                "" if publisher == connection else f" of connection {(publisher or '')[:8]}"
+            )
             sure = "" if confidence == "exact" else f" ({confidence})"
             after = f", {duration(published_ns)} before"
-            said.append(f"published in packet {published}{where}{after}{sure}")
+            parts.append(f"published in packet {published}{connection_text}{after}{sure}")
         if request is not None:
-            where = "" if requester == connection else f" of connection {(requester or '')[:8]}"
+            connection_text = (
+                "" if requester == connection else f" of connection {(requester or '')[:8]}"
+            )
             reply = "late reply" if late else "reply"
             after = f", {duration(request_ns)} before"
-            said.append(f"{reply} to the request in packet {request}{where}{after}")
-        if said:
-            yield number, 1, f"{named}: {'; '.join(said)}"
+            parts.append(f"{reply} to the request in packet {request}{connection_text}{after}")
+        if parts:
+            yield number, 1, f"{label}: {'; '.join(parts)}"
         if outcome in _OUTCOMES and decided not in (None, number):
             yield decided or 0, 2 + _OUTCOMES.index(outcome), str(number)

@@ -1,7 +1,7 @@
 """Packets of captures, written again as one section of pcapng.
 
 A packet keeps its time to the nanosecond, its interface and its options; the section has the
-comments of those that were read, and secrets of TLS stand before the packets that they open.
+comments of the captures, and secrets of TLS stand before the packets that they open.
 Counts of interfaces (received, dropped) stay only where every packet does.
 """
 
@@ -50,7 +50,7 @@ class PacketCopier:
     ) -> None:
         """Write a packet of the batch, with more comments.
 
-        Where packets are `numbered` as they were, records that are no packets stay between.
+        If packets are `numbered` as before, records that are no packets stay between them.
         """
         writer, number = self._open(), batch.number[row]
         if numbered:
@@ -68,7 +68,7 @@ class PacketCopier:
         self.packets += 1
 
     def finish(self, batch: PacketBatch | None, *, counts: bool) -> None:
-        """End the section; with `counts`, interfaces say what they received and lost."""
+        """End the section; with `counts`, write how many packets interfaces received and lost."""
         self._open()
         if batch is not None:
             self._look(batch)
@@ -83,7 +83,7 @@ class PacketCopier:
         return self._captures.file()
 
     def _open(self) -> PcapngWriter:
-        """The writer, once it is known what comments the captures begin with."""
+        """The writer, made once the comments at the begin of the captures were read."""
         if self._writer is None:
             self._writer = PcapngWriter(self._sink, self._captures.comments)
         return self._writer

@@ -64,7 +64,7 @@ class Cut:
         packets: Packets written.
         read: Packets read in the last reading.
         written_bytes: Bytes written.
-        connections: Connections that are there, whole or in part.
+        connections: Connections in the output, whole or in part.
     """
 
     packets: int = 0
@@ -84,15 +84,15 @@ class PacketNumbers:
         if number is None:
             return
         bits = self._bits.setdefault(capture, bytearray())
-        place = number >> 3
-        if place >= len(bits):
-            bits.extend(bytes(place + 1 - len(bits) + len(bits) // 2))
-        bits[place] |= 1 << (number & 7)
+        index = number >> 3
+        if index >= len(bits):
+            bits.extend(bytes(index + 1 - len(bits) + len(bits) // 2))
+        bits[index] |= 1 << (number & 7)
 
     def __contains__(self, packet: tuple[str, int]) -> bool:
         bits = self._bits.get(packet[0], b"")
-        place = packet[1] >> 3
-        return place < len(bits) and bool(bits[place] >> (packet[1] & 7) & 1)
+        index = packet[1] >> 3
+        return index < len(bits) and bool(bits[index] >> (packet[1] & 7) & 1)
 
     def __bool__(self) -> bool:
         return bool(self._bits)
@@ -105,7 +105,7 @@ class _Spans:
         self._halves: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
 
     def add(self, half: tuple[str, str], first: int, last: int) -> None:
-        """Take bytes in; those that follow the last ones make one span with them."""
+        """Add bytes; those that follow the last ones extend their span."""
         starts, ends = self._halves.setdefault(half, ([], []))
         if ends and starts[-1] <= first <= ends[-1]:
             ends[-1] = max(ends[-1], last)
@@ -130,15 +130,15 @@ def cut(
 ) -> Iterator[Cut]:
     """Write the packets of a part of a capture as pcapng to a binary file.
 
-    Gives what was done so far, the same object, now and then and at the end. The input is read
+    Gives the progress, always the same object, from time to time and at the end. The input is read
     two to five times. Raises UsageError for a capture that can be read only once, for an unknown
     code, and for an option that makes no sense.
 
     Args:
         capture: The `amqpsniff.passes.Passes` over it.
         sink: What is written to.
-        part: The part that is wanted; its `where` is about frames, or findings where they choose.
-        findings: Codes of findings: the packets that they name, those of their causes too.
+        part: The part to write; its `where` is about frames, or about findings if these choose.
+        findings: Codes of findings: their packets are written, and those of their causes.
         whole: Whole conversations of all that is chosen.
     """
     if capture.once:
@@ -186,7 +186,7 @@ def _find_fragments(capture: Any, chosen: _Chosen, span: Span) -> None:
 
 
 class _JoinedFragments:
-    """`Fragments` that tell in which packets those of a datagram were.
+    """`Fragments` that note the packets of each datagram.
 
     Attributes:
         at: The number of the packet that is read.
@@ -202,21 +202,21 @@ class _JoinedFragments:
     def add(self, key: Any, *fragment: Any) -> Any:
         """Take one fragment, as `Fragments.add` does."""
         numbers = (*self._waiting.pop(key, ()), *self.numbers, self.at)
-        whole = self._fragments.add(key, *fragment)
-        if whole is None:
+        datagram = self._fragments.add(key, *fragment)
+        if datagram is None:
             self._waiting[key] = numbers[-_MAX_PIECES:]
             self.numbers = ()
             while len(self._waiting) > _MAX_PACKETS:
                 self._waiting.popitem(last=False)
         else:
             self.numbers = numbers
-        return whole
+        return datagram
 
 
 _MAX_PIECES, _MAX_PACKETS = Limits().fragments_per_packet, Limits().fragmented_packets
 
 Span = tuple["int | None", "int | None", "tuple[int, int] | None"]
-"""First nanosecond, the first that is not wanted any more, first and last packet number."""
+"""First nanosecond, the nanosecond after the last, first and last packet number."""
 
 
 def _within(batch: PacketBatch, row: int, span: Span) -> bool:
@@ -242,7 +242,7 @@ class _Chosen:
 
     def __init__(self, part: Selection, codes: frozenset[str], *, whole: bool) -> None:
         self.connections: set[str] = set()
-        self.always: set[str] = set()
+        self.whole_connections: set[str] = set()
         self.numbers = PacketNumbers()
         self.starts: dict[Conversation, list[tuple[int, str]]] = {}
         self._part = part
@@ -260,7 +260,7 @@ class _Chosen:
         return len(self.connections | self._touched)
 
     def find(self, capture: Any) -> None:
-        """Read the capture as often as needed to know what is wanted."""
+        """Read the capture as often as needed to choose the packets."""
         if self._codes:
             self._find_findings(capture)
         elif self._plain() is not None:
@@ -269,18 +269,18 @@ class _Chosen:
             self._find_frames(capture)
         if self._whole:
             self.connections |= self._touched
-            self.always |= self.connections
+            self.whole_connections |= self.connections
         else:
-            self.always |= self._touched & self._encrypted
-            self.connections |= self.always
-        if self._touched - self.always:
+            self.whole_connections |= self._touched & self._encrypted
+            self.connections |= self.whole_connections
+        if self._touched - self.whole_connections:
             self._find_packets(capture)
 
     def wants(self, batch: PacketBatch, row: int, connection: str | None, span: Span) -> bool:
         """True if a packet is to be written; `connection` is None for other traffic."""
         return (batch.capture, batch.number[row]) in self.numbers or (
             connection in self.connections
-            and (connection in self.always or _within(batch, row, span))
+            and (connection in self.whole_connections or _within(batch, row, span))
         )
 
     def span(self, capture: Any) -> Span:
@@ -293,16 +293,18 @@ class _Chosen:
     def _plain(self) -> Selection | None:
         """The part, where it chooses packets as they are; None where it chooses frames."""
         part = self._part if self._whole else replace(self._part, packet=None)
-        others = set(part.names()) - {*OF_CONNECTIONS}
-        return None if others or part.where or part.channel is not None else self._part
+        other_filters = set(part.names()) - {*OF_CONNECTIONS}
+        return None if other_filters or part.where or part.channel is not None else self._part
 
     def _find_connections(self, capture: Any) -> None:
         self._take_connections(capture, replace(self._part, packet=None), ())
-        least, most = self._part.packets() or (0, _HALF)
+        first_number, last_number = self._part.packets() or (0, _HALF)
         for key, (first, last) in self._numbers.items():
-            if first <= last and (first > most or last < least):  # else from file to file
+            if first <= last and (
+                first > last_number or last < first_number
+            ):  # else from file to file
                 self.connections.discard(key)
-        self.always |= self.connections & self._encrypted
+        self.whole_connections |= self.connections & self._encrypted
 
     def _find_frames(self, capture: Any) -> None:
         self._take_connections(capture, Selection(), ("frames",))
@@ -323,15 +325,17 @@ class _Chosen:
         self._find_frames(capture)
         self._touched |= touched
 
-    def _take_connections(self, capture: Any, part: Selection, more: tuple[str, ...]) -> None:
-        """Read connections, those of the part are chosen, and with `more` the frames."""
-        (wanted,) = capture.row_filters(part, "connections")
-        frames = capture.row_filters(self._part, "frames")[0] if more and not self._codes else None
-        columns = {"connections": {*_CONNECTIONS, *wanted.columns}}
-        if more:
+    def _take_connections(self, capture: Any, part: Selection, tables: tuple[str, ...]) -> None:
+        """Read connections and choose those of the part; with `tables` also read the frames."""
+        (row_filter,) = capture.row_filters(part, "connections")
+        frames = (
+            capture.row_filters(self._part, "frames")[0] if tables and not self._codes else None
+        )
+        columns = {"connections": {*_CONNECTIONS, *row_filter.columns}}
+        if tables:
             columns["frames"] = {*_FRAMES, *(frames.columns if frames is not None else ())}
         positions = MessagePositions()
-        for table, batch in capture.tables("connections", *more, encoded=True, columns=columns):
+        for table, batch in capture.tables("connections", *tables, encoded=True, columns=columns):
             if table == "frames":
                 self._take_frames(batch, frames, positions)
                 continue
@@ -343,22 +347,22 @@ class _Chosen:
                 self._encrypted.update((key,) if tls is not None else ())
                 first, last = numbers
                 self._numbers[key] = first or 0, last or _HALF
-            self.connections.update(values(wanted.of(batch), "connection_id"))
-        for known in self.starts.values():
-            known.sort()
+            self.connections.update(values(row_filter.of(batch), "connection_id"))
+        for starts in self.starts.values():
+            starts.sort()
 
-    def _take_frames(self, batch: Any, wanted: Any, positions: MessagePositions) -> None:
-        """Remember the frames that are wanted, and the messages that they belong to."""
-        if wanted is None:
-            places = zip(values(batch, "capture"), values(batch, "packet_number"), strict=True)
-            mask = [place in self.numbers for place in places]
+    def _take_frames(self, batch: Any, row_filter: Any, positions: MessagePositions) -> None:
+        """Remember the chosen frames, and the messages that they belong to."""
+        if row_filter is None:
+            packets = zip(values(batch, "capture"), values(batch, "packet_number"), strict=True)
+            mask = [packet in self.numbers for packet in packets]
         else:
-            mask = wanted.mask(batch).to_pylist()
+            mask = row_filter.mask(batch).to_pylist()
         rows = zip(*(values(batch, name) for name in _FRAMES), strict=True)
-        for kept, message, row in zip(mask, positions.of(batch), rows, strict=True):
-            if message is not None and kept:
+        for is_chosen, message, row in zip(mask, positions.of(batch), rows, strict=True):
+            if message is not None and is_chosen:
                 self._messages.add(message)
-            if not kept and (message is None or message not in self._messages):
+            if not is_chosen and (message is None or message not in self._messages):
                 continue
             name, number, connection, client, server, sender, _, offset, kind, size, *_ = row
             self._touched.add(connection)
@@ -401,43 +405,43 @@ class _Conversations:
     ) -> None:
         self._starts = starts
         self._parser = HeaderParser(None, fragments or Fragments(Limits()))
-        self._known: dict[tuple[int, ...], list[tuple[int, str]]] = {}
+        self._by_key: dict[tuple[int, ...], list[tuple[int, str]]] = {}
 
     def of(self, batch: PacketBatch, row: int | None = None) -> dict[int, str]:
-        """The id of the connection by row, of all or of one; rows of others are left out."""
-        found: dict[int, str] = {}
+        """The id of the connection by row, of all rows or of one; other rows are left out."""
+        ids: dict[int, str] = {}
         extra: list[bytes] = []
         begin, end = (batch.begin, batch.end) if row is None else (row, row + 1)
         count = self._parser.parse(batch, begin, end, extra)
         rows: Any = self._parser.segments() if count else ()
         for at in range(0, count * SEGMENT_FIELDS, SEGMENT_FIELDS):
             key = tuple(rows[at + A_HIGH : at + PORTS + 1])
-            known = self._known.get(key)
-            if known is None:
-                known = self._known[key] = self._starts.get(_ends(key), [])
-            if known:
+            starts = self._by_key.get(key)
+            if starts is None:
+                starts = self._by_key[key] = self._starts.get(_ends(key), [])
+            if starts:
                 row = rows[at]
-                found[row] = _latest(known, batch.ts_ns[row])
-        return found
+                ids[row] = _latest(starts, batch.ts_ns[row])
+        return ids
 
 
-def _latest(known: list[tuple[int, str]], ts_ns: int) -> str:
+def _latest(starts: list[tuple[int, str]], ts_ns: int) -> str:
     """The connection of these ends that was the last to begin, at a time."""
-    at = len(known) - 1
-    while at > 0 and known[at][0] > ts_ns:
+    at = len(starts) - 1
+    while at > 0 and starts[at][0] > ts_ns:
         at -= 1
-    return known[at][1]
+    return starts[at][1]
 
 
 def _ends(key: Iterable[int]) -> Conversation:
     a_high, a_low, b_high, b_low, ports = key
-    one = (a_high & _HALF) << 64 | a_low & _HALF
-    other = (b_high & _HALF) << 64 | b_low & _HALF
-    return frozenset(((one, ports >> 16 & 0xFFFF), (other, ports & 0xFFFF)))
+    address = (a_high & _HALF) << 64 | a_low & _HALF
+    other_address = (b_high & _HALF) << 64 | b_low & _HALF
+    return frozenset(((address, ports >> 16 & 0xFFFF), (other_address, ports & 0xFFFF)))
 
 
 def _end(name: str | None) -> tuple[int, int]:
-    """Address and port of `address:port`; no address where there is none."""
+    """Address and port of `address:port`; the address is 0 without one."""
     host, _, port = (name or "").rpartition(":")
     try:
         return int(ip_address(host.strip("[]").partition("%")[0])), int(port)

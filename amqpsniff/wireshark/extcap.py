@@ -1,6 +1,6 @@
 """Live traffic as an interface in Wireshark's list: its external capture interface, extcap.
 
-Wireshark runs a program of its extcap folder several times: to be told what interfaces there are,
+Wireshark runs a program of its extcap folder several times: to list its interfaces,
 what link types and what options each has, and at last to write packets as pcapng into a FIFO. The
 answers are sentences, which this module makes. Packets are held for a moment before they are
 written, so that findings stand at their packets as comments; one that is made later stands at the
@@ -41,7 +41,7 @@ def interfaces(version: str) -> str:
 
 
 def link_types() -> str:
-    """The sentence for the link type; what is written names those of its packets itself."""
+    """The sentence for the link type; the written capture has the types of its packets itself."""
     return f"dlt {{number={_ETHERNET}}}{{name=EN10MB}}{{display=Ethernet}}\n"
 
 
@@ -81,8 +81,8 @@ class CommentingWriter:
         self._sink = sink
         self._name_of = name_of
         self._writer = PcapngWriter(sink)
-        self._places: dict[tuple[int, int], int] = {}
-        self._held: deque[tuple[float, int, int, int, bytes, int]] = deque()
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._waiting: deque[tuple[float, int, int, int, bytes, int]] = deque()
         self._comments: dict[int, list[str]] = {}
         self._late: list[str] = []
         self._next = 1
@@ -97,9 +97,11 @@ class CommentingWriter:
         """Take the packets of a batch, with each one's interface."""
         now = time.monotonic()
         for at, row in enumerate(range(batch.begin, batch.end)):
-            place = self._place(interfaces[at], batch.link_type[row])
+            interface = self._number_of(interfaces[at], batch.link_type[row])
             octets, original = batch.packet(row), batch.original[row]
-            self._held.append((now, batch.number[row], place, batch.ts_ns[row], octets, original))
+            self._waiting.append(
+                (now, batch.number[row], interface, batch.ts_ns[row], octets, original)
+            )
 
     def comment(self, findings: Any) -> None:
         """Take a batch of the findings table."""
@@ -111,29 +113,29 @@ class CommentingWriter:
             if number >= self._next:
                 self._comments.setdefault(number, []).append(text)
             elif times > 1 and last is not None and last >= self._next:
-                again = f"{severity} {code}: {times} times, the first in packet {number}"
-                self._comments.setdefault(last, []).append(again)
+                repeats = f"{severity} {code}: {times} times, the first in packet {number}"
+                self._comments.setdefault(last, []).append(repeats)
             else:
                 self._late.append(f"packet {number}: {text}")
 
     def flush(self, *, everything: bool = False) -> None:
-        """Write what was held for long enough."""
+        """Write the packets that waited long enough."""
         due = time.monotonic() - HOLD_SECONDS
-        while self._held and (everything or self._held[0][0] <= due):
-            _, number, place, ts_ns, octets, original = self._held.popleft()
-            said = [*self._comments.pop(number, ()), *self._late]
+        while self._waiting and (everything or self._waiting[0][0] <= due):
+            _, number, interface, ts_ns, octets, original = self._waiting.popleft()
+            texts = [*self._comments.pop(number, ()), *self._late]
             self._late.clear()
             self._next = number + 1
-            self._writer.packet(place, ts_ns, octets, original, map(comment_option, said))
+            self._writer.packet(interface, ts_ns, octets, original, map(comment_option, texts))
         self._sink.flush()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the packets that still wait."""
         self.flush(everything=True)
 
-    def _place(self, interface: int, link_type: int) -> int:
+    def _number_of(self, interface: int, link_type: int) -> int:
         key = interface, link_type
-        if key not in self._places:
+        if key not in self._numbers:
             name = self._name_of(interface)
-            self._places[key] = self._writer.interface(link_type, 0, name)
-        return self._places[key]
+            self._numbers[key] = self._writer.interface(link_type, 0, name)
+        return self._numbers[key]
