@@ -341,7 +341,7 @@ class Amqp10Cleaner:
                 return
             action = INSIDE if link.transactional else BODY
             if link.declares and not message.secret:
-                action = TEXT if octets[at + place] in _TEXTS else DECLARATION
+                action = TEXT if octets[at + body_at] in _TEXTS else DECLARATION
         elif action == HEADERS:
             if TOKEN_OPERATION in octets[at:end]:
                 link.manages = link.secret = True
