@@ -51,7 +51,7 @@ cdef class DeliveryAssembler:
     cdef public object report
     cdef public object new_hash
     cdef public bint keep_bodies
-    cdef public bint told
+    cdef public bint all_columns
     cdef public long long ttl
     cdef public int ttl_code
     cdef public long long begun

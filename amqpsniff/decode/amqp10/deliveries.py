@@ -178,13 +178,13 @@ class DeliveryAssembler:
         contents: The assembler of 0-9-1, whose treatment of bodies is used here too.
         messages: The rows to write.
 
-    `told`: write all columns of deliveries, else only addresses.
+    `all_columns`: write all columns of deliveries, else only addresses.
     """
 
     report: Any
     new_hash: Any
     keep_bodies: cython.bint
-    told: cython.bint
+    all_columns: cython.bint
     ttl: cython.longlong
     ttl_code: cython.int
     begun: cython.longlong

@@ -93,7 +93,7 @@ class Unlimited:
     """Consumers of one channel that no prefetch count limits.
 
     Attributes:
-        asked: Those that the broker has not answered, by packet and row of basic.consume: packet,
+        unanswered: Those that the broker has not answered, by packet and row of basic.consume: packet,
             time and queue of each.
         count, first, last: Those it accepted; packet and time of the first, packet of the last.
         queues: Names of the first of them.

@@ -41,7 +41,7 @@ MAX_MESSAGES = 10_000
 """Latest redelivered messages, and dead letters, that are remembered."""
 
 MAX_REDELIVERED = 4_096
-"""Redeliveries outstanding on a connection that are told from first deliveries."""
+"""Redeliveries outstanding on a connection that are not taken for first deliveries."""
 
 DEAD_LETTERS_REDELIVERED = (4, 0)
 """The oldest RabbitMQ that may call dead letters redelivered: 3.10 does not, 4.3.6 does."""
@@ -66,7 +66,7 @@ MAX_CHANNELS = 256
 
 CIRCLES = "circles"
 """Name of circles by queue: in `RuleContext.memory` those of a channel, each a `_Circle`, in
-`RuleContext.shared` what is told of them."""
+`RuleContext.shared` what is reported of them."""
 
 _KNOWN_BY = {COUNTED: "its x-delivery-count", AGAIN_NAMED: "", PUT_BACK: "properties and size"}
 
