@@ -93,8 +93,8 @@ class Unlimited:
     """Consumers of one channel that no prefetch count limits.
 
     Attributes:
-        unanswered: Those that the broker has not answered, by packet and row of basic.consume: packet,
-            time and queue of each.
+        unanswered: Those that the broker has not answered: packet, time and queue by packet and row
+            of basic.consume.
         count, first, last: Those it accepted; packet and time of the first, packet of the last.
         queues: Names of the first of them.
     """
