@@ -257,7 +257,7 @@ class Result(Tabular[pa.RecordBatch]):
 
     def close(self) -> None:
         """Close DuckDB and its files after a loop over the rows that ended early."""
-        self._own = None
+        self._iterator = None
         if self._ready is not None:
             self._ready.close()
             self._ready = None
