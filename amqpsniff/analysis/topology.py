@@ -706,8 +706,7 @@ def _arguments(text: str | None) -> Facts:
 def _own_name(text: str | None) -> str | None:
     """The name that a client gives its connection in start-ok, else its product."""
     properties = _arguments(text)["client_properties"]
-    names = (peer_property(properties, one) for one in ("connection_name", "product"))
-    return next(filter(None, names), None)
+    return given_name(*(peer_property(properties, name) for name in ("connection_name", "product")))
 
 
 @_once
