@@ -91,11 +91,11 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         yield Part("name", "", _value(arguments))
         return
     flags = []
-    said = arguments.get("management")
-    if isinstance(said, dict):
-        yield from _managed(said)
+    management = arguments.get("management")
+    if isinstance(management, dict):
+        yield from _managed(management)
     for name, value in arguments.items():
-        if name in UNSAID or value is said:
+        if name in UNSAID or value is management:
             continue
         if isinstance(value, bool):
             if name in DECISIONS:
@@ -123,12 +123,12 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         yield Part("warning", "arguments incomplete")
 
 
-def _managed(said: dict[str, Any]) -> Iterator[Part]:
+def _managed(management: dict[str, Any]) -> Iterator[Part]:
     """A request to RabbitMQ's management as `PUT /queues/orders`, or its answer."""
-    status, body = said.get("status"), said.get("body")
+    status, body = management.get("status"), management.get("body")
     if status is None:
-        yield Part("key", _value(said.get("method")))
-        yield Part("name", "", _value(said.get("path")))
+        yield Part("key", _value(management.get("method")))
+        yield Part("name", "", _value(management.get("path")))
     else:
         yield Part("error" if status >= REFUSED else "key", str(status))
     if body is not None:
@@ -211,7 +211,7 @@ def _blamed_method(arguments: dict[str, Any]) -> str:
 
 
 def table(value: dict[str, Any]) -> str:
-    """A field table in item line: `{x-max-length=10 x-queue-type=quorum}`."""
+    """A field table in one line: `{x-max-length=10 x-queue-type=quorum}`."""
     return "{" + " ".join(f"{word(name)}={_value(item)}" for name, item in value.items()) + "}"
 
 

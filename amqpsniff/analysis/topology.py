@@ -23,7 +23,7 @@ from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
 from amqpsniff.spec import DELIVERIES, PUBLISHES, given_name, peer_property
 from amqpsniff.spec.amqp10 import MANAGEMENT_NODE, virtual_host
-from amqpsniff.spec.management import as_method, declared_queue, located, queue_of
+from amqpsniff.spec.management import as_method, bindings_in, declared_queue, queue_of
 from amqpsniff.tables.values import rows_of
 
 
@@ -196,7 +196,7 @@ class Topology:
         self.doubled = 0
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._located: dict[Any, Facts] = {}
+        self._bound_with: dict[Any, Facts] = {}
         self._hosts: dict[str, Any] = {}
         self._logins: dict[str, tuple[str | None, str | None]] = {}
         self._sums = RouteSums()
@@ -442,22 +442,23 @@ class Topology:
         self._delete(row, arguments, ("queue", self._vhost(row), self._queue(row, arguments)))
 
     def _managed(self, row: Facts, arguments: Facts) -> None:
-        """A request to RabbitMQ's management, or an answer, which may tell what is there."""
-        said = table_of(arguments, "management")
+        """A request to RabbitMQ's management, or an answer with a queue or a list of bindings."""
+        management = table_of(arguments, "management")
         vhost = self._vhost(row)
-        for path, bound_with in located(said):
-            if len(self._located) < self.limits.names:
-                self._located[vhost, path] = bound_with
-        told = queue_of(said)
-        if told is not None:
-            known = self.queues.get((vhost, told["name"]))
+        for path, bound_with in bindings_in(management):
+            if len(self._bound_with) < self.limits.names:
+                self._bound_with[vhost, path] = bound_with
+        queue = queue_of(management)
+        if queue is not None:
+            known = self.queues.get((vhost, queue["name"]))
             if known is None or known["durable"] is None:
-                self._add_queue(row, told["name"], json.dumps(declared_queue(told)))
-        method, asked = as_method(said) or ("", {})
+                self._add_queue(row, queue["name"], json.dumps(declared_queue(queue)))
+        method, its_arguments = as_method(management) or ("", {})
         if method in METHODS:
-            if asked.get("arguments", {}) is None:
-                asked = asked | {"arguments": self._located.get((vhost, said["path"]), UNKNOWN)}
-            METHODS[method](self, row | {"arguments": json.dumps(asked)}, asked)
+            if its_arguments.get("arguments", {}) is None:
+                bound_with = self._bound_with.get((vhost, management["path"]), UNKNOWN)
+                its_arguments = its_arguments | {"arguments": bound_with}
+            METHODS[method](self, row | {"arguments": json.dumps(its_arguments)}, its_arguments)
 
     def _delete(self, row: Facts, arguments: Facts, name: Name) -> None:
         if not _holds(row, arguments):
@@ -718,8 +719,7 @@ def _queue_facts(text: str | None) -> Facts:
 
 
 def _looked_at(batch: Any) -> Any:
-    """A mask of the frames that are looked at: of transfers those that were answered, and answers
-    with a status."""
+    """A mask of the frames that are looked at; of transfers, those with an answer or a status."""
     import pyarrow.compute as pc
 
     methods = batch.column("method")

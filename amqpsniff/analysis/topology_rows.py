@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What a topology needs of rows: sums of messages by client and route, frames as dicts.
+"""Rows for a topology: sums of messages by client and route, and frames as dicts.
 
 Rows of batches are read without Arrow.
 

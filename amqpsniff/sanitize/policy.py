@@ -322,7 +322,7 @@ DECLARATIONS: tuple[Rule, ...] = (
     Rule("leader", HIDDEN, "a node of a cluster"),
     Rule("replicas", HIDDEN, "nodes of a cluster"),
 )  # fmt: skip
-"""What requests to RabbitMQ's `/management` and its answers have in their bodies."""
+"""Fields of the bodies of requests to RabbitMQ's `/management`, and of its answers."""
 
 _WORD = re.compile(rb"(?:amqp|apache\.org|com\.microsoft|rabbitmq)[:.][a-z0-9:.-]{1,64}", re.ASCII)
 _SYMBOLS = frozenset(

@@ -66,7 +66,7 @@ cdef class Amqp10Connection:
     cdef public tuple channels
     cdef public list opens
     cdef public dict init
-    cdef public dict asked
+    cdef public dict requests
     cdef public Amqp10Session last
 
 @cython.final

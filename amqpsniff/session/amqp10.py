@@ -271,7 +271,7 @@ class Amqp10Connection:
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     `last` is the session of the last frame, by its channel and side (`last_key`, -1 for none).
     `opened_number`, `opened_ns`: packet and time of the client's open. `closed`: sides that closed,
-    as bits. `asked`: by id, requests to RabbitMQ's management that wait for their answers, and
+    as bits. `requests`: by id, requests to RabbitMQ's management that wait for their answers, and
     answers (packet, time, status) that came before their requests.
     """
 
@@ -285,12 +285,12 @@ class Amqp10Connection:
     channels: tuple[Any, ...]
     opens: list[Any]
     init: dict[Any, Any]
-    asked: dict[Any, Any]
+    requests: dict[Any, Any]
     last: Amqp10Session
 
     def __init__(self) -> None:
         self.channels = ({}, {})
-        self.last = self.asked = None
+        self.last = self.requests = None
         self.last_key = -1
         self.opens = [None, None]
         self.init = {}
@@ -686,9 +686,9 @@ class Amqp10Tracker:
         slot: ChannelSlot
         state: Amqp10Connection = session.amqp10
         request: Request
-        for asked in state.asked.values() if state is not None and state.asked else ():
-            if isinstance(asked, Request):
-                request = asked
+        for waiting in state.requests.values() if state is not None and state.requests else ():
+            if isinstance(waiting, Request):
+                request = waiting
                 request.rows.settle(request.row)
         for slot in session.slots():
             if slot.channel is not None:
@@ -766,9 +766,9 @@ class Amqp10Tracker:
         key = str(management.get("message_id" if status is None else "correlation_id"))
         if link is not None and link.address is None:  # its attach was not captured
             link.address = self._address(MANAGEMENT_NODE, self.side == 0)
-        if state.asked is None:
-            state.asked = {}
-        other = state.asked.pop(key, None)
+        if state.requests is None:
+            state.requests = {}
+        other = state.requests.pop(key, None)
         request: Request = None
         if isinstance(other, Request):
             request = other
@@ -777,15 +777,15 @@ class Amqp10Tracker:
                 _note_answer(request, self.number, self.ts_ns, status)
                 return
         if status is not None:
-            if len(state.asked) < _MAX_EARLY:
-                state.asked[key] = (self.number, self.ts_ns, status)
+            if len(state.requests) < _MAX_EARLY:
+                state.requests[key] = (self.number, self.ts_ns, status)
         elif isinstance(other, tuple):
             number, ts_ns, answer = other
             _note_answer(request_of(frames, row), number, ts_ns, answer)
-        elif len(state.asked) >= self.tracker.reply_matcher.most:
+        elif len(state.requests) >= self.tracker.reply_matcher.most:
             self.settler.limit_reached("requests")
         else:
-            state.asked[key] = request_of(frames, row)
+            state.requests[key] = request_of(frames, row)
             frames.wait(row)
 
     @cython.cfunc

@@ -310,16 +310,16 @@ class Census:
         if queue in self.depths or len(self.depths) < self.limits.names:
             self.depths[queue] = said, frames.ts_ns.values[row]
 
-    def _depth_told(self, frames: FrameRows, row: Any, connection: Any) -> None:
-        """Keep what an answer of RabbitMQ's management tells of a queue, as a declare-ok has it."""
-        said = queue_of(table_of(read_object(frames.arguments.bytes_of(row)), "management"))
-        if said is None:
+    def _keep_depth(self, frames: FrameRows, row: Any, connection: Any) -> None:
+        """Keep the counts of a queue in an answer of RabbitMQ's management, as of a declare-ok."""
+        answer = queue_of(table_of(read_object(frames.arguments.bytes_of(row)), "management"))
+        if answer is None:
             return
-        queue = (self._vhost(connection), said["name"])
+        queue = (self._vhost(connection), answer["name"])
         if queue in self.depths or len(self.depths) < self.limits.names:
-            counts = {name: said.get(name) for name in ("message_count", "consumer_count")}
-            kept = {name: one for name, one in counts.items() if isinstance(one, int)}
-            self.depths[queue] = dumps(kept).encode(), frames.ts_ns.values[row]
+            counts = {name: answer.get(name) for name in ("message_count", "consumer_count")}
+            numbers = {name: count for name, count in counts.items() if isinstance(count, int)}
+            self.depths[queue] = dumps(numbers).encode(), frames.ts_ns.values[row]
 
     def _is_of_others(self, connection: Any) -> cython.bint:
         """True if only some frames are counted, and those of a connection may not be among them."""
@@ -381,7 +381,7 @@ class Census:
     ) -> cython.bint:
         """True if a performative has an error, and is not a client's disposition."""
         if frames.reply_code.values[row] >= 0:
-            self._depth_told(frames, row, connection)
+            self._keep_depth(frames, row, connection)
         if not frames.reply_text.has(row):
             return False
         return method != _DISPOSITION or frames.sender.values[row] == 1

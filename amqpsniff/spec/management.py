@@ -5,7 +5,7 @@ property `subject`, the path in `to`, and a map as the body. The answer has the 
 and the request's message-id as its correlation-id. Names in paths are percent-encoded. Source:
 `rabbit_amqp_management.erl` of RabbitMQ 4.3, and what 4.3.6 answers.
 
-`said` is the object `management` among the arguments of a transfer.
+`management` is the object of that name among the arguments of a transfer.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ _QUEUE: dict[str, Any] = {"durable": True, "exclusive": False, "auto_delete": Fa
 _EXCHANGE: dict[str, Any] = {
     "type": "direct", "durable": True, "auto_delete": False, "internal": False,
 }  # fmt: skip
-"""What a declaration has, and what it means where it does not say so."""
+"""Fields of a declaration, with the values of those that it leaves out."""
 
-Asked = tuple[str, dict[str, Any]]
+Method = tuple[str, dict[str, Any]]
 """A method and its arguments."""
 
 
-def as_method(said: Mapping[str, Any]) -> Asked | None:
+def as_method(management: Mapping[str, Any]) -> Method | None:
     """The method of 0-9-1 that a request stands for, and its arguments; None for another request.
 
     A declaration without its body is passive: it shows that something is there, and no more. The
     path of an unbinding has a hash for arguments: `arguments` is None then.
     """
-    path, body = said.get("path"), said.get("body")
+    path, body = management.get("path"), management.get("body")
     if not isinstance(path, str):
         return None
     kind, segment, *rest = (*path.partition("?")[0].split("/")[1:], "", "")
     name = unquote(segment)
-    asked = f"{said.get('method')} {kind}"
-    if asked in ("PUT queues", "GET queues"):
+    request = f"{management.get('method')} {kind}"
+    if request in ("PUT queues", "GET queues"):
         return "queue.declare", {"queue": name} | _declared(body, _QUEUE)
-    if asked == "PUT exchanges":
+    if request == "PUT exchanges":
         return "exchange.declare", {"exchange": name} | _declared(body, _EXCHANGE)
-    if asked == "DELETE queues":
+    if request == "DELETE queues":
         return "queue.purge" if rest[0] == "messages" else "queue.delete", {"queue": name}
-    if asked == "DELETE exchanges":
+    if request == "DELETE exchanges":
         return "exchange.delete", {"exchange": name}
-    if asked == "POST bindings" and isinstance(body, dict):
+    if request == "POST bindings" and isinstance(body, dict):
         queue, exchange = body.get("destination_queue"), body.get("destination_exchange")
         key = body.get("binding_key", "")
         return _binding("bind", body.get("source"), queue, exchange, key, _table(body))
-    found = _BINDING.fullmatch(segment) if asked == "DELETE bindings" else None
+    found = _BINDING.fullmatch(segment) if request == "DELETE bindings" else None
     if found is None:
         return None
     source, destination, key = map(unquote, found.group(1, 3, 4))
@@ -65,39 +65,41 @@ def as_method(said: Mapping[str, Any]) -> Asked | None:
     return _binding("unbind", source, queue, exchange, key, None if found[5] else {})
 
 
-def queue_of(said: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What an answer tells of a queue: `name`, `message_count`, `consumer_count`, and what it was
-    declared with. None for an answer that tells of none.
+def queue_of(management: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The queue in an answer: `name`, `message_count`, `consumer_count`, and the settings of its
+    declaration. None for an answer without a queue.
     """
-    body, status = said.get("body"), said.get("status")
+    body, status = management.get("body"), management.get("status")
     if not isinstance(body, dict) or not isinstance(status, int) or status >= REFUSED:
         return None
     return body if isinstance(body.get("name"), str) else None
 
 
-def located(said: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def bindings_in(management: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The paths of the bindings that an answer lists, with their arguments."""
-    body = said.get("body")
-    for one in body if isinstance(body, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("location"), str):
-            yield one["location"], _table(one)
+    body = management.get("body")
+    for binding in body if isinstance(body, list) else ():
+        if isinstance(binding, dict) and isinstance(binding.get("location"), str):
+            yield binding["location"], _table(binding)
 
 
 def declared_queue(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a queue's declaration, as an answer tells them."""
-    told = (*_QUEUE, "arguments")
-    return _declared({name: one for name, one in body.items() if name in told}, _QUEUE)
+    """The arguments of a queue's declaration, from the body of an answer."""
+    settings = (*_QUEUE, "arguments")
+    return _declared({name: body[name] for name in settings if name in body}, _QUEUE)
 
 
 def _declared(body: Any, usual: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a declaration: those of its body, and for the others the usual ones.
+    """The arguments of a declaration: those of its body, and for the others `usual` ones.
 
-    RabbitMQ refuses a body with others: such a one is not what was sent.
+    RabbitMQ refuses a body with further fields, so one that has them was not captured whole.
     """
     if not isinstance(body, dict) or not body.keys() <= {*usual, "arguments"}:
         return {"passive": True}
-    said = {name: body[name] for name, one in usual.items() if type(body.get(name)) is type(one)}
-    return usual | said | {"arguments": _table(body)}
+    given = {
+        name: body[name] for name, value in usual.items() if type(body.get(name)) is type(value)
+    }
+    return usual | given | {"arguments": _table(body)}
 
 
 def _table(body: dict[str, Any]) -> dict[str, Any]:
@@ -107,11 +109,12 @@ def _table(body: dict[str, Any]) -> dict[str, Any]:
 
 def _binding(
     verb: str, source: Any, queue: Any, exchange: Any, key: Any, arguments: dict[str, Any] | None
-) -> Asked | None:
+) -> Method | None:
     """A method that binds or unbinds; None if its names are no texts."""
-    if not all(isinstance(one, str) for one in (source, key, exchange if queue is None else queue)):
+    names = (source, key, exchange if queue is None else queue)
+    if not all(isinstance(name, str) for name in names):
         return None
-    said = {"routing_key": key, "arguments": arguments}
+    further = {"routing_key": key, "arguments": arguments}
     if queue is None:
-        return f"exchange.{verb}", {"destination": exchange, "source": source} | said
-    return f"queue.{verb}", {"queue": queue, "exchange": source} | said
+        return f"exchange.{verb}", {"destination": exchange, "source": source} | further
+    return f"queue.{verb}", {"queue": queue, "exchange": source} | further

@@ -1,4 +1,4 @@
-"""What clients of AMQP 1.0 declare, bind and delete by requests to RabbitMQ's `/management`."""
+"""Queues, exchanges and bindings of clients that send requests to RabbitMQ's `/management`."""
 
 from __future__ import annotations
 

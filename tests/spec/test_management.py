@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.spec.management import as_method, declared_queue, located, queue_of
+from amqpsniff.spec.management import as_method, bindings_in, declared_queue, queue_of
 
 QUEUE = {"durable": True, "exclusive": False, "auto_delete": False, "arguments": {}}
 EXCHANGE = {
@@ -79,5 +79,5 @@ def test_queues_of_answers(status: Any, body: Any, told: bool) -> None:
 def test_bindings_of_answers() -> None:
     """Paths of bindings with their arguments; what is no binding is passed over."""
     said = {"body": [{"location": "/a", "arguments": {"x": 1}}, {"location": 1}, 2]}
-    assert list(located(said)) == [("/a", {"x": 1})]
-    assert not list(located({}))
+    assert list(bindings_in(said)) == [("/a", {"x": 1})]
+    assert not list(bindings_in({}))

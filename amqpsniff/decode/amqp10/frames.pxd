@@ -34,7 +34,7 @@ cdef class Amqp10Frames:
     cdef int _redact(self, Half half, Performative found) except? -1
     cdef bint _manages(self, Half half, TypedReader reader, long long at, long long end, Performative found) except? -1
     cdef int _put_managed(self, TypedReader reader, long long at, long long end) except? -1
-    cdef bint _put_asked(self, TypedReader reader, long long at, long long end) except? -1
+    cdef bint _put_properties(self, TypedReader reader, long long at, long long end) except? -1
     cdef int transfer_end(self, Half half) except? -1
     cdef int finish(self, Half half) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found) except? -1

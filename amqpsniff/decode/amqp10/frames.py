@@ -64,8 +64,8 @@ _MANAGEMENT = cython.declare(bytes, MANAGEMENT_NODE.encode())
 
 _ASKS = cython.declare(bytes, b"\xa1\x03$me")
 _ANSWERS = cython.declare(bytes, b"\xa1\x0dhttp:response")
-"""Bytes of a request's `reply-to`, and of a property of an answer, in the first `_LOOKED_AT` bytes
-of a message: they show a link to or from RabbitMQ's management whose attach was not captured."""
+"""Bytes of a request's `reply-to`, and of a property of an answer. In the first `_LOOKED_AT` bytes
+of a message they show a link to or from RabbitMQ's management whose attach was not captured."""
 
 _LOOKED_AT = cython.declare(cython.longlong, 512)
 _STATUS_DIGITS = cython.declare(cython.longlong, 3)
@@ -73,7 +73,7 @@ _STATUS_DIGITS = cython.declare(cython.longlong, 3)
 # sections and fields of messages that requests and answers have
 _PROPERTIES = cython.declare(cython.int, 0x73)
 _VALUE = cython.declare(cython.int, 0x77)
-_SAID = cython.declare(
+_FIELDS = cython.declare(
     dict, {0: b'"message_id":', 2: b'"path":', 3: b'"method":', 5: b'"correlation_id":'}
 )
 """Fields of the section `properties`, by their places (§3.2.4)."""
@@ -92,7 +92,7 @@ class Amqp10Half:
     """The state of one direction: incomplete messages by channel and handle, and the message of the
     current frame; handles of links that carry secrets, of links to or from RabbitMQ's management,
     and of links to the anonymous terminus, whose messages have their own address. `seen_links`:
-    links of a connection from before the capture that are none of its management.
+    other links of a connection from before the capture, which were looked at.
     `tells_redelivered`: the sender is RabbitMQ, which sets first-acquirer in each delivery, False
     for a redelivery (measured on 3.10 and 4.3); from other senders False may be a default.
 
@@ -325,17 +325,17 @@ class Amqp10Frames:
     def _put_managed(
         self, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Write what a message to or from RabbitMQ's management says into its frame's arguments,
-        and the names and the status in it into columns.
+        """Write a message to or from RabbitMQ's management into its frame's arguments, and its
+        names and status into columns.
 
-        Bodies are written of declarations and of answers: others are tokens, which are secrets.
-        Only the first section of a kind counts.
+        Bodies are written if they are declarations or of answers: others are tokens, which are
+        secrets. Only the first section of a kind counts.
         """
         frames: FrameRows = self.handler.frames
         out: Texts = frames.arguments
         oddities: cython.int = reader.oddities
-        asked: cython.bint = False
-        shown: cython.bint = False
+        has_properties: cython.bint = False
+        shows_body: cython.bint = False
         out.used -= 1  # the closing brace
         begin: cython.longlong = out.used
         out.put_bytes(b',"management":{')
@@ -343,11 +343,11 @@ class Amqp10Frames:
             place: cython.longlong = reader.descriptor(at, end)
             section: cython.int = reader.code
             after: cython.longlong = reader.skip(at, end)
-            if place >= 0 and section == _PROPERTIES and not asked:
-                asked = True
-                shown = self._put_asked(reader, place, end)
-            elif after >= 0 and section == _VALUE and shown:
-                shown = False
+            if place >= 0 and section == _PROPERTIES and not has_properties:
+                has_properties = True
+                shows_body = self._put_properties(reader, place, end)
+            elif after >= 0 and section == _VALUE and shows_body:
+                shows_body = False
                 if reader.data[place] != 0x40:
                     out.put_bytes(b',"body":')
                     reader.put_value(place, after)
@@ -356,11 +356,11 @@ class Amqp10Frames:
             at = after
         out.put_bytes(b"}}")
         reader.oddities = oddities
-        said = table_of(read_object(b"{" + out.bytes_between(begin + 1, out.used)), "management")
-        self._put_columns(said)
+        management = read_object(b"{" + out.bytes_between(begin + 1, out.used))
+        self._put_columns(table_of(management, "management"))
         return 0
 
-    def _put_asked(
+    def _put_properties(
         self, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.bint:
         """Write the properties of a request or an answer; true if its body is no secret."""
@@ -377,7 +377,7 @@ class Amqp10Frames:
             after: cython.longlong = reader.skip(at, end)
             if after < 0:
                 break
-            if place in _SAID and reader.data[at] != 0x40:
+            if place in _FIELDS and reader.data[at] != 0x40:
                 length: cython.longlong = reader.text_at(at, after)
                 octets: bytes = b"" if length < 0 else reader.bytes_at(reader.items, length)
                 if place == 2:
@@ -389,31 +389,31 @@ class Amqp10Frames:
                     answers = True
                     out.put_bytes(b'"status":%d' % int(octets))
                 else:
-                    out.put_bytes(_SAID[place])
+                    out.put_bytes(_FIELDS[place])
                     reader.put_value(at, after)
             at = after
         return answers if path is None else path.startswith(PATHS)
 
-    def _put_columns(self, said: Any) -> None:
-        """Write the columns of a frame that a request to RabbitMQ's management or its answer has
-        as a method of 0-9-1 would."""
+    def _put_columns(self, management: Any) -> None:
+        """Write the columns of a frame with a request to RabbitMQ's management, or with its answer,
+        as those of a method of 0-9-1."""
         frames: FrameRows = self.handler.frames
         words: Vocabularies = frames.vocabularies
         row: cython.longlong = frames.rows
-        status = said.get("status")
+        status = management.get("status")
         if status is not None:
             frames.reply_code.values[row] = status
-            text = said.get("body")
+            text = management.get("body")
             if status >= REFUSED and isinstance(text, str):
                 put_text(frames.reply_text, row, text.encode(errors="replace"))
             return
-        asked = as_method(said)
+        method = as_method(management)
         for column, vocabulary, name in (
             (frames.queue, words.queue, "queue"),
             (frames.exchange, words.exchange, "exchange"),
             (frames.routing_key, words.routing_key, "routing_key"),
         ):
-            value = None if asked is None else asked[1].get(name)
+            value = None if method is None else method[1].get(name)
             if value is not None:
                 column.values[row] = code_of(vocabulary, value.encode(errors="replace"))
 
