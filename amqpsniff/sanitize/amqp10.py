@@ -349,6 +349,7 @@ class Amqp10Cleaner:
         elif code == _PROPERTIES and TOKEN_PATH in octets[at:end]:
             message.secret = True
         self._typed.descriptor(octets, at + 1, at + body_at)
+        self._typed.declares = link.declares
         if code in _LISTS:
             self._typed.fields(octets, at + body_at, end, code)
         else:

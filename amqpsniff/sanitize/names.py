@@ -21,10 +21,13 @@ _DIGITS = b"0123456789abcdefghijklmopqrstuvwxyz"
 _WORDS = re.compile(rb"%(?:2[03AEFaef]|3[Aa]|40)|((?:[^./:*#@ %]|%(?!2[03AEFaef]|3[Aa]|40))+)")
 """Percent-encoded separators in an address of AMQP 1.0, and the words between separators."""
 _ADDRESS = frozenset(
-    b"queues exchanges queue exchange topic amq management $cbs $management Subscriptions "
-    b"subscriptions $deadletterqueue $DeadLetterQueue ConsumerGroups Partitions $Default".split()
+    b"queues exchanges bindings queue exchange topic amq management $me $cbs $management "
+    b"Subscriptions subscriptions $deadletterqueue $DeadLetterQueue ConsumerGroups Partitions "
+    b"$Default".split()
 )
 """Parts of addresses of AMQP 1.0 that name a kind of thing."""
+_BINDING = re.compile(rb"(src=|;dst[eq]=|;key=|;args=)([^;]*)")
+"""The parts of a binding in a path of RabbitMQ's `/management`."""
 _RESERVED = re.compile(rb"amq\.(?:gen-|ctag-|rabbitmq\.(?:reply-to|trace|log)|[a-z]+(?=\.|$))?")
 
 
@@ -48,7 +51,18 @@ class Pseudonyms:
     def address(self, address: bytes) -> bytes:
         """The pseudonym of an address of AMQP 1.0: names between slashes."""
         parts = address.split(b"/")
-        return b"/".join(part if part in _ADDRESS else self.name(part) for part in parts)
+        shown = [self._part(part) for part in parts]
+        if parts[1:2] == [b"queues"] and parts[3:] == [b"messages"]:  # what a purge deletes
+            shown[3] = parts[3]
+        return b"/".join(shown)
+
+    def _part(self, part: bytes) -> bytes:
+        """The pseudonym of what is between the slashes of an address."""
+        if part in _ADDRESS:
+            return part
+        if not part.startswith(b"src="):
+            return self.name(part)
+        return _BINDING.sub(lambda found: found[1] + self.name(found[2]), part)
 
     def whole(self, word: bytes) -> bytes:
         """The pseudonym of bytes that are one word."""

@@ -29,6 +29,8 @@ HOST = "host"
 """A host, or a virtual host behind `vhost:`."""
 ADDRESS = "address"
 """A name as an address of AMQP 1.0: its host is hidden, words for kinds of things are kept."""
+SUBJECT = "subject"
+"""A name, except for methods of requests to `/management`, and the status of an answer."""
 INSIDE = "inside"
 """A described list of AMQP 1.0, whose own fields have rules."""
 TAGS = "tags"
@@ -265,7 +267,7 @@ AMQP10_FIELDS: tuple[Rule, ...] = (
     Rule("message_id", NAME, "which message it is"),
     Rule("user_id", HIDDEN, "who logged in"),
     Rule("to", ADDRESS, "a queue, a topic"),
-    Rule("subject", NAME, "what kind of message it is"),
+    Rule("subject", SUBJECT, "what kind of message it is"),
     Rule("reply_to", ADDRESS, "a queue, a topic"),
     Rule("correlation_id", NAME, "which request a reply answers"),
     Rule("content_type", KEEP, "a MIME type"),

@@ -7,6 +7,8 @@ the container. A value whose end is missing is cleaned up to there.
 
 from __future__ import annotations
 
+import re
+
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.credentials import safe_login
 from amqpsniff.sanitize.policy import (
@@ -25,6 +27,7 @@ from amqpsniff.sanitize.policy import (
     NAME,
     PEER,
     REQUEST,
+    SUBJECT,
     TAGS,
     TEXT,
     WORD,
@@ -51,6 +54,7 @@ _NUMBERS = {row.type for row in ENCODINGS if row.category == "fixed"}
 _FIXED_KEPT = frozenset((KEEP, NAME, COUNT, ADDRESS))
 _MAPS = frozenset((HEADERS, PEER, REQUEST))
 _VHOST = b"vhost:"
+_IS_REQUEST = re.compile(rb"GET|PUT|POST|DELETE|[1-5][0-9][0-9]")
 _FALSE, _TRUE, _UUID = 0x42, 0x41, 0x98
 
 
@@ -68,12 +72,14 @@ ACTIONS = {
 class TypedCleaner:
     """Cleans values of AMQP 1.0 by the actions of the policy.
 
-    `mechanism` is the SASL mechanism of the response that is cleaned.
+    `mechanism` is the SASL mechanism of the response that is cleaned; `declares`: the properties
+    are those of a message to or from `/management`.
     """
 
     def __init__(self, values: ValueCleaner) -> None:
         self._values = values
         self.mechanism = b""
+        self.declares = False
         peer = policy.actions((*policy.PEER_PROPERTIES, *policy.LINK_PROPERTIES))
         request = policy.actions(policy.REQUEST_HEADERS)
         declared = policy.actions(policy.DECLARATIONS)
@@ -92,6 +98,9 @@ class TypedCleaner:
             return text if is_word(text) else filler(len(text))
         if action == ADDRESS:
             return self._values.address(text)
+        if action == SUBJECT:
+            is_kept = self.declares and _IS_REQUEST.fullmatch(text)
+            return text if is_kept else self._values.text(text, NAME)
         if action == TEXT:
             return safe_reply(text, self._values.text)
         if action == LOGIN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,28 @@ def test_a_safe_capture_declares_the_same(tmp_path: Path) -> None:
     assert queues(safe).keys() == queues(found).keys()
     assert queues(safe)["work"] == QUEUES["work"]
     assert b"rab@localhost" not in path.read_bytes()
+
+
+def test_declarations_under_pseudonyms(tmp_path: Path) -> None:
+    """With pseudonyms for names there are as many of each, removed or not, and purged queues."""
+    path = tmp_path / "safe.pcapng"
+    assert run("sanitize", CAPTURE, "-o", path, "--names").code == 0
+    safe, found = topology(path), topology(CAPTURE)
+    for kind, columns in (
+        ("exchanges", ("type", "durable", "internal", "removed")),
+        ("queues", ("durable", "exclusive", "auto_delete", "removed")),
+        ("bindings", ("destination_type", "removed")),
+    ):
+        shape, expected = (
+            Counter(tuple(row[column] for column in columns) for row in one[kind])
+            for one in (safe, found)
+        )
+        assert shape == expected
+    octets = path.read_bytes()
+    assert b"/messages" in octets
+    for name in (b"orders", b"audit", b"dead", b"work", b"log"):
+        assert b"/" + name not in octets
+        assert b"=" + name not in octets
 
 
 def test_archives(tmp_path: Path) -> None:
