@@ -571,6 +571,23 @@ def topology(number: int) -> list[tuple[int, bytes]]:
     ]
 
 
+def limited_queues() -> Turns:
+    """Connections that each declare 200 of 9,000 queues with a length limit, and publish to them:
+    as many as rules remember.
+    """
+    limit = long(short(b"x-max-length") + b"I" + struct.pack(">i", 1_000_000))
+    for number in count(0):
+        turn = list(opened(number + 1, properties=client_name(number)))
+        connection = turn[0][0]
+        for place in range(200 * number, 200 * number + 200):
+            queue = name(place % 9_000, b"q")
+            declaration = method(1, 50, 10, b"\0\0" + queue + b"\0" + limit)
+            turn.append((connection, CLIENT, declaration))
+            turn.append((connection, SERVER, declared(queue)))
+            turn.append((connection, CLIENT, publish(queue, short(b"")) + content()))
+        yield turn
+
+
 def with_properties(make: Callable[[int], bytes]) -> Callable[[], Turns]:
     """Publishes with these properties."""
     return said(of_client(lambda number: publish() + content(properties=make(number))))
@@ -733,6 +750,7 @@ ATTACKS = {
     "dead letters": Attack(with_properties(death)),
     "message ids": Attack(with_properties(message_id)),
     "the same again": Attack(with_properties(lambda number: message_id(number % 2))),
+    "queues with a limit": Attack(limited_queues),
     "routing keys": Attack(said(of_client(lambda number: publish(name(number)) + content()))),
     "exchanges": Attack(said(of_client(lambda number: publish(exchange=name(number)) + content()))),
     "arguments in tables": Attack(

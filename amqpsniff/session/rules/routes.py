@@ -9,6 +9,7 @@ hole of the capture, nothing is reported. All is judged at the end, in any order
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -119,6 +120,9 @@ which few are ever looked at, or `_Published` of other readers."""
 
 DELIVERED = "delivered by route"
 """Name in `RuleContext.shared` of what each consumer got, by route: `Route` or `_Delivered`."""
+
+BY_QUEUE = "routes by queue"
+"""Name in `RuleContext.shared` of what `routes_by_queue` has made."""
 
 LIMITS = "queues with a length limit"
 """Name in `RuleContext.memory` of x-max-length by queue, where messages go from the queue's head
@@ -619,12 +623,17 @@ def judge_routes(context: RuleContext) -> None:
     hidden = shared.get("hidden from routes", {})
     published = shared.get(PUBLISHED, {})
     shown: list[_Shown] = []
+    fed = {
+        name[:2]
+        for name, known in shared.get("exchanges of routes", {}).items()
+        if any(queue for _, queue, _ in known.bindings)
+    }  # virtual hosts with queues bound to exchanges
     for key, rows in published.items():
         if key[0] in hidden:
             continue
         where, exchange = key[:2], key[2]
         reached = _reached(context, where, exchange, key[3])
-        if reached is None and _has_no_queue(context, where, exchange, rows):
+        if reached is None and where in fed and _has_no_queue(context, where, exchange, rows):
             reached = set(), set()
         if reached is not None:
             shown.append((key, rows, reached))
@@ -640,13 +649,43 @@ def judge_routes(context: RuleContext) -> None:
     for where, idle in shared.get("idle consumers", {}).items():
         if where[0] not in hidden and idle:
             judge_idle(context, where, idle, published)
-    for (*at, queue), limits in shared.get("limits of routes", {}).items():
-        if at[0] not in hidden and None not in limits:
-            judge_limited(context, (at[0], at[1]), queue, max(limits), published)
-    for server, resting in shared.get("resting connections", {}).items():
+    limited = {
+        queue: max(limits)
+        for queue, limits in shared.get("limits of routes", {}).items()
+        if queue[0] not in hidden and None not in limits
+    }
+    judge_limited(context, limited, published)
+    by_server: dict[str, dict[Any, list[_Published]]] = {}
+    resting = shared.get("resting connections", {})
+    for key, rows in published.items() if resting else ():
+        by_server.setdefault(key[0], {})[key] = read_all(rows)
+    for server, places in resting.items():
         if server in seen:
-            rows = {key: read_all(rows) for key, rows in published.items() if key[0] == server}
-            judge_unreceived(context, resting, rows)
+            judge_unreceived(context, places, by_server.get(server, {}))
+
+
+def routes_by_queue(context: RuleContext) -> dict[tuple[str, ...], list[tuple[Any, bool]]]:
+    """By queue (server, virtual host, name): the routes of publishes that reach it, as far as the
+    capture shows, and whether each reaches no other. At the end of the capture; made once.
+    """
+    if BY_QUEUE not in context.shared:
+        found: dict[tuple[str, ...], list[tuple[Any, bool]]] = {}
+        for name in context.shared.get(PUBLISHED, {}):
+            queues = queues_of(context, name[:2], *name[2:])
+            for queue in queues:
+                found.setdefault((*name[:2], queue), []).append((name, len(queues) == 1))
+        context.shared[BY_QUEUE] = found
+    known: dict[tuple[str, ...], list[tuple[Any, bool]]] = context.shared[BY_QUEUE]
+    return known
+
+
+def delivered_by_queue(context: RuleContext) -> Counter[tuple[Any, ...]]:
+    """Deliveries by server, virtual host and queue, None for those of a queue that is unknown."""
+    got: Counter[tuple[Any, ...]] = Counter()
+    for name in context.shared.get(DELIVERED, {}):
+        for one in got_on(context, name, None):
+            got[(*name[:2], one.queue)] += one.total
+    return got
 
 
 def read_all(rows: Iterable[Any]) -> list[_Published]:
@@ -704,16 +743,12 @@ def judge_unbound(context: RuleContext, published: Iterable[_Shown]) -> None:
 def _has_no_queue(
     context: RuleContext, where: Sequence[str], exchange: str, rows: Iterable[Any]
 ) -> bool:
-    """True for an unbound exchange of a MassTransit type, where others have queues."""
+    """True for an unbound exchange of a MassTransit type."""
     known = context.shared.get("exchanges of routes", {})
     own = known.get((*where, exchange))
     if own is None or own.bindings or own.types != {"fanout"} or ":" not in exchange:
         return False
-    events = any("event" in row.roles for row in rows)
-    return events and any(
-        at[:2] == tuple(where) and any(queue for _, queue, _ in exchange.bindings)
-        for at, exchange in known.items()
-    )
+    return any("event" in row.roles for row in rows)
 
 
 def judge_unmatched(context: RuleContext, published: Iterable[_Shown]) -> None:
@@ -848,20 +883,14 @@ def judge_idle(
     context: RuleContext, where: Vhost, idle: list[Any], by_route: Mapping[Any, list[Any]]
 ) -> None:
     """Report consumers that got nothing, though messages for their queue are published."""
-    by_queue: dict[str, list[Any]] = {}
-    for (*at, exchange, key), rows in by_route.items():
-        if tuple(at) == tuple(where):
-            for queue in queues_of(context, where, exchange, key):
-                by_queue.setdefault(queue, []).append(((exchange, key), rows))
+    by_queue = routes_by_queue(context)
     for heard_ns, words, queue, channel, place in idle:
         here = Place(*place)
-        reached = by_queue.get(queue, ())
+        reached = [name for name, _ in by_queue.get((*where, queue), ())]
         until_ns = heard_ns - STOPPED_NS
-        rows = [row for _, listed in reached for row in read_all(listed)]
+        rows = [row for name in reached for row in read_all(by_route[name])]
         count = sum(known_until(row.steps, until_ns) for row in rows)
-        others = [
-            delivery for names, _ in reached for delivery in got_on(context, (*where, *names), 0)
-        ]
+        others = [delivery for name in reached for delivery in got_on(context, name, 0)]
         taken = any(delivery.queue is None or delivery.queue == queue for delivery in others)
         gone = (*where, queue) in context.shared.get("deletions", {})
         if count < STOPPED_PUBLISHED or (here.ts_ns or 0) > until_ns or taken or gone:
@@ -875,34 +904,27 @@ def judge_idle(
 
 
 def judge_limited(
-    context: RuleContext, where: Vhost, queue: str, most: int, published: Mapping[Any, list[Any]]
+    context: RuleContext, limited: Mapping[Any, int], published: Mapping[Any, list[Any]]
 ) -> None:
-    """Report a queue that got more than its limit and what its consumers got allow."""
-    if (*where, queue) in context.shared.get("deletions", {}):
+    """Report queues that got more than their limit and what their consumers got allow."""
+    if not limited:
         return
-    rows = [
-        publish
-        for (*at, exchange, key), listed in published.items()
-        if tuple(at) == where and queues_of(context, where, exchange, key) == {queue}
-        for publish in read_all(listed)
-    ]
-    routes = context.shared.get(DELIVERED, {})
-    got = [
-        delivery for key in routes if key[:2] == where for delivery in got_on(context, key, None)
-    ]
-    first, came, last = extent(rows) if rows else (None, 0, 0)
-    taken = sum(
-        delivery.total for delivery in got if delivery.queue is None or delivery.queue == queue
-    )
-    if first is None or came - taken <= most:
-        return
-    detail = (
-        f"{queue_text(queue)} was declared with x-max-length {most}; {first.who} published "
-        f"{number_of(came, 'message')} for it and {number_of(taken, 'message')} came to consumers: "
-        f"{came - taken - most} or more are gone"
-    )
-    many = (came - taken - most, last)
-    report_at(context, first.place, "messages-dropped", detail, *many, subject=queue)
+    by_queue, got = routes_by_queue(context), delivered_by_queue(context)
+    for key, most in limited.items():
+        names = [name for name, alone in by_queue.get(key, ()) if alone]
+        if not names or key in context.shared.get("deletions", {}):
+            continue
+        first, came, last = extent([one for name in names for one in read_all(published[name])])
+        taken = got[key] + got[(*key[:2], None)]
+        if came - taken <= most:
+            continue
+        detail = (
+            f"{queue_text(key[2])} was declared with x-max-length {most}; {first.who} published "
+            f"{number_of(came, 'message')} for it and {number_of(taken, 'message')} came to "
+            f"consumers: {came - taken - most} or more are gone"
+        )
+        many = (came - taken - most, last)
+        report_at(context, first.place, "messages-dropped", detail, *many, subject=key[2])
 
 
 def judge_unreceived(

@@ -9,7 +9,7 @@ judged at the end, and not if frames may be missing.
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -42,12 +42,13 @@ from amqpsniff.session.rules.routes import (
     PUBLISHED,
     STOPPED_NS,
     STOPPED_PUBLISHED,
+    delivered_by_queue,
     extent,
     got_on,
     is_given_up,
     note,
-    queues_of,
     read_all,
+    routes_by_queue,
 )
 from amqpsniff.session.rules.rpc import DIRECT
 from amqpsniff.session.rules.shared_state import (
@@ -219,13 +220,12 @@ def judge_unattended(context: RuleContext) -> None:
 
 def _routes(context: RuleContext) -> Routes:
     """The routes with publishes by the one queue that they reach."""
-    found: Routes = {}
-    judged = any(name in context.shared for name in (LEFT, STARVED, LIVES))
-    for name in context.shared.get(PUBLISHED, {}) if judged else ():
-        reached = queues_of(context, name[:2], *name[2:])
-        if len(reached) == 1:
-            found.setdefault((*name[:2], *reached), []).append(name)
-    return found
+    if not any(name in context.shared for name in (LEFT, STARVED, LIVES)):
+        return {}
+    return {
+        queue: [name for name, alone in names if alone]
+        for queue, names in routes_by_queue(context).items()
+    }
 
 
 def _published_since(
@@ -322,8 +322,16 @@ def judge_starved(
 
 def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
     """Report links without credit for whose queue messages are published."""
-    for (server, queue), rows in context.shared.get(STARVED, {}).items():
-        vhosts = {key[1] for key in context.shared.get(PUBLISHED, {}) if key[0] == server} - {""}
+    shared, vhosts_of = context.shared, dict[str, set[str]]()
+    if STARVED not in shared:
+        return
+    for name in shared.get(PUBLISHED, ()):
+        vhosts_of.setdefault(name[0], set()).add(name[1])
+    others = ("consumers of queues", "deletions", "limits of routes", TEMPORARY, LIVES)
+    used = {(key[0], key[2]) for name in others for key in shared.get(name, ())}
+    used.update((key[0], key[3]) for key in shared.get(DELIVERED, ()))
+    for (server, queue), rows in shared[STARVED].items():
+        vhosts = vhosts_of.get(server, set()) - {""}
         for words, until_ns, channel, place in rows if server not in lost else ():
             count = last_ns = 0
             if len(vhosts) == 1:
@@ -331,7 +339,9 @@ def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
                 count, last_ns = _published_since(context, routes, key, place.ts_ns)
             since = f" in the {duration(last_ns - place.ts_ns)} since"
             if count < STOPPED_PUBLISHED or last_ns - place.ts_ns < STOPPED_NS:
-                count, since = _left_waiting(context, server, queue, until_ns - STOPPED_NS), ""
+                count, since = 0, ""
+                if (server, queue) not in used:
+                    count = _left_waiting(context, server, queue, until_ns - STOPPED_NS)
             if count >= STOPPED_PUBLISHED:
                 detail = (
                     f"{words}; {count} or more messages were published for {queue_text(queue)}"
@@ -342,12 +352,7 @@ def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
 
 
 def _left_waiting(context: RuleContext, server: str, queue: str, until_ns: int) -> int:
-    """Messages that came into a queue over links until a time, where none can have come out."""
-    for name in ("consumers of queues", "deletions", "limits of routes", TEMPORARY, LIVES):
-        if any((key[0], key[2]) == (server, queue) for key in context.shared.get(name, ())):
-            return 0
-    if any((key[0], key[3]) == (server, queue) for key in context.shared.get(DELIVERED, ())):
-        return 0
+    """Messages that came into a queue over links until a time, where none came out over links."""
     if _came_over_links(context, (server, "", queue)):
         return 0
     sent = context.shared.get(SENT, {}).get((server, queue), ())
@@ -491,9 +496,11 @@ def _add_direct(context: RuleContext, lost: set[str], found: dict[str, list[_Unh
         if not name[2] and name[3].startswith(f"{DIRECT}.") and name[0] not in lost
         for one in read_all(rows)
     ]
+    for listed in callers.values():
+        listed.sort()
     for name, one in sorted(answers, key=lambda row: int(row[1].last_ns)):
         waiting = callers.get((*name[:2], one.place.connection_id), [])
-        for caller in sorted(waiting):
+        for caller in waiting:
             gone_ns, asked_ns, *words = caller
             if asked_ns < one.last_ns and gone_ns < one.last_ns:
                 if not got_on(context, name, gone_ns):
@@ -588,12 +595,12 @@ def judge_limited(context: RuleContext, key: Sequence[str], lives_ms: int | None
 
 def _judge_lives(context: RuleContext, routes: Routes, hidden: Collection[str]) -> None:
     """Report queues that got more messages, of those that would have expired, than came out."""
-    shared, got = context.shared, Counter[tuple[Any, ...]]()
+    shared = context.shared
     doubted = (shared.get("deletions", {}), shared.get(TEMPORARY, {}))
-    for name in shared.get(DELIVERED, {}) if LIVES in shared else ():
-        for one in got_on(context, name, None):
-            got[(*name[:2], one.queue)] += one.total
-    for key, lives in shared.get(LIVES, {}).items():
+    if LIVES not in shared:
+        return
+    got = delivered_by_queue(context)
+    for key, lives in shared[LIVES].items():
         *at, queue = key
         purged = None in shared.get("limits of routes", {}).get(key, ())
         doubt = purged or any(key in one for one in doubted) or _came_over_links(context, key)
