@@ -7,10 +7,8 @@ of their own for them.
 
 from __future__ import annotations
 
-import re
-
-_AT_RANDOM = re.compile("[0-9a-fA-F]{8}(-?)(?:[0-9a-fA-F]{4}\\1){3}[0-9a-fA-F]{12}")
-"""A UUID, which clients of AMQP 1.0 make for their container where a program gives no name."""
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+_UUID_LENGTHS = ([8, 4, 4, 4, 12], [32])
 
 PEER_PROPERTIES: dict[str, tuple[str, ...]] = {
     "product": ("product", "library"),
@@ -24,7 +22,16 @@ of py-amqp (Celery, Kombu), `library` and `library_version` are those of py-amqp
 
 def given_name(*names: str | None) -> str | None:
     """The first name that is not empty and not made at random, else None."""
-    return next((name for name in names if name and not _AT_RANDOM.fullmatch(name)), None)
+    return next((name for name in names if name and not _is_uuid(name)), None)
+
+
+def _is_uuid(name: str) -> bool:
+    """True for a UUID, which clients of AMQP 1.0 make for a container without a name.
+
+    Without `re`: `amqpsniff.spec` loads nothing but itself.
+    """
+    parts = name.split("-", 5)
+    return [len(part) for part in parts] in _UUID_LENGTHS and _HEX_DIGITS.issuperset("".join(parts))
 
 
 def peer_property(properties: dict[str, object], name: str) -> str | None:
