@@ -588,6 +588,24 @@ def limited_queues() -> Turns:
         yield turn
 
 
+def topic_patterns() -> Turns:
+    """45 topic exchanges with 200 bindings each, and 9,000 routing keys, of more than 100 words."""
+    for number in count(0):
+        turn = list(opened(number + 1, properties=client_name(number)))
+        connection, exchange = turn[0][0], name(number % 45, b"x")
+        kind = exchange + short(b"topic") + b"\0" + long(b"")
+        turn.append((connection, CLIENT, method(1, 40, 10, b"\0\0" + kind)))
+        turn.append((connection, SERVER, method(1, 40, 11)))
+        for place in range(200 * number, 200 * number + 200):
+            last = b"%d" % (place % 9_000)
+            pattern = short(b"#.a." * 60 + last)
+            turn.append((connection, CLIENT, bind(short(b"work"), exchange, pattern)))
+            turn.append((connection, SERVER, method(1, 50, 21)))
+            key = short(b"a." * 110 + b"b." + last)
+            turn.append((connection, CLIENT, publish(key, exchange) + content()))
+        yield turn
+
+
 def with_properties(make: Callable[[int], bytes]) -> Callable[[], Turns]:
     """Publishes with these properties."""
     return said(of_client(lambda number: publish() + content(properties=make(number))))
@@ -751,6 +769,7 @@ ATTACKS = {
     "message ids": Attack(with_properties(message_id)),
     "the same again": Attack(with_properties(lambda number: message_id(number % 2))),
     "queues with a limit": Attack(limited_queues),
+    "bindings of many words": Attack(topic_patterns),
     "routing keys": Attack(said(of_client(lambda number: publish(name(number)) + content()))),
     "exchanges": Attack(said(of_client(lambda number: publish(exchange=name(number)) + content()))),
     "arguments in tables": Attack(

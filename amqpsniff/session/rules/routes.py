@@ -85,6 +85,10 @@ STOPPED_PUBLISHED = 10
 MAX_LISTED = 256
 """Connections on one route, and bindings of one exchange, that are remembered."""
 
+MAX_COMPARED = 100_000_000
+"""Words of routing keys times those of binding keys that are compared with each other, in some
+seconds: 10,000 routes and 256 bindings of six words each."""
+
 MAX_NOTED = 256
 """Queues, exchanges, bindings and cancelled consumers of one connection that are remembered: more
 than programs have that declare what they use."""
@@ -120,6 +124,9 @@ which few are ever looked at, or `_Published` of other readers."""
 
 DELIVERED = "delivered by route"
 """Name in `RuleContext.shared` of what each consumer got, by route: `Route` or `_Delivered`."""
+
+COMPARED = "words compared"
+"""Name in `RuleContext.shared` of how many were, see `MAX_COMPARED`."""
 
 BY_QUEUE = "routes by queue"
 """Name in `RuleContext.shared` of what `routes_by_queue` has made."""
@@ -264,6 +271,7 @@ class _Exchange:
     def __init__(self) -> None:
         self.types: set[str] = set()
         self.bindings: set[tuple[str, str | None, str | None]] = set()
+        self.words = 0  # of all their keys
 
 
 class _Published(NamedTuple):
@@ -585,6 +593,7 @@ def judge_connection(
         known = remembered(context, "exchanges of routes", (*where, source), _Exchange)
         if len(known.bindings) < MAX_LISTED:
             known.bindings.add(tuple(binding))
+            known.words += _words_in(binding[0])
         else:
             known.types.add("")
     for queue, ts_ns in queues:
@@ -637,6 +646,8 @@ def judge_routes(context: RuleContext) -> None:
             reached = set(), set()
         if reached is not None:
             shown.append((key, rows, reached))
+    if is_given_up(context):
+        return
     judge_unbound(context, shown)
     judge_unmatched(context, shown)
     seen = {server for server, (lost,) in hidden.items() if not lost}.union(
@@ -971,23 +982,33 @@ def _takes(kind: str, pattern: str, key: str) -> bool:
     return kind != "topic" or _matches(pattern.split("."), key.split("."))
 
 
-def _matches(pattern: list[str], words: list[str]) -> bool:
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _matches(pattern: list[str], words: list[str]) -> cython.bint:
     """True if words fit a pattern in which `*` is any word and `#` any number of words."""
-    reached = {0}  # places in the pattern that the words so far may lead to
-    for word in [*words, None]:
-        while True:  # a `#` may stand for no word
-            skipped = {at + 1 for at in reached if pattern[at : at + 1] == ["#"]}
-            if skipped <= reached:
-                break
-            reached |= skipped
-        if word is None:
-            return len(pattern) in reached
-        reached = {
-            at if pattern[at] == "#" else at + 1
-            for at in reached
-            if at < len(pattern) and pattern[at] in ("#", "*", word)
-        }
-    return False
+    at: cython.Py_ssize_t = 0
+    word: cython.Py_ssize_t = 0
+    many: cython.Py_ssize_t = -1  # place of the last `#`
+    many_end: cython.Py_ssize_t = 0  # the word behind those that it stands for
+    while word < len(words):
+        if at < len(pattern) and pattern[at] == "#":
+            many, many_end = at, word
+            at += 1
+        elif at < len(pattern) and (pattern[at] == "*" or pattern[at] == words[word]):
+            at += 1
+            word += 1
+        elif many >= 0:  # it stands for one word more
+            many_end += 1
+            at, word = many + 1, many_end
+        else:
+            return False
+    while at < len(pattern) and pattern[at] == "#":
+        at += 1
+    return at == len(pattern)
+
+
+def _words_in(key: str) -> int:
+    return key.count(".") + 1
 
 
 def queues_of(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
@@ -1004,6 +1025,7 @@ def _reached(
     """
     exchanges = context.shared.get("exchanges of routes", {})
     queues: tuple[set[str], set[str]] = (set(), set())
+    words = _words_in(key)
     ways, seen = [(exchange, False)], set()
     while ways:
         source, perhaps = way = ways.pop()
@@ -1014,6 +1036,11 @@ def _reached(
         if len(types) != 1 or not types <= KNOWN_TYPES:
             return None
         (kind,) = types
+        compared = context.shared.get(COMPARED, 0) + known.words * words
+        context.shared[COMPARED] = compared
+        if compared > MAX_COMPARED:
+            _give_up(context)
+            return None
         may = perhaps or kind == "headers"
         seen.add(way)
         for pattern, queue, further in known.bindings:
