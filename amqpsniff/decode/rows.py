@@ -210,8 +210,12 @@ class Rows:
         return 0
 
     def name_at(self, column: str, row: cython.longlong) -> Any:
-        """The text of a code of a row, by the name of its column; None for null."""
+        """The text of a code of a row, by the name of its column; None for null, and for a row that
+        was given out or packed.
+        """
         codes: Codes = getattr(self, column)
+        if codes is None or row >= len(codes.values):
+            return None
         words: Vocabulary = getattr(self.vocabularies, column)
         return words.text(codes.values[row])
 

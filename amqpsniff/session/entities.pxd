@@ -231,6 +231,7 @@ cdef class Session(Closeable):
     cdef public long long opening_client_ns
     cdef public long long opening_server_ns
     cdef public bint over
+    cdef public bint has_consumed
     cdef public signed char state_code
     cdef public signed char no_reply_expected
     cdef public signed char missing

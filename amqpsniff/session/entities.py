@@ -120,7 +120,8 @@ class PendingMessage:
     `rows` and `row`: the place of its message's row, once written; `open_row`: that row may still
     change. `wants`: the peer should answer it; `held`: a ledger has it; `ended`: it will get no
     outcome. `outcome`: a code of `OUTCOMES`, -1 for none. `may_return`: the broker may return it.
-    `route`: exchange and routing key of a publish that may return, or of a return, else None.
+    `route`: exchange and routing key of a publish that may return, and with rules of any that has a
+    number; of a return; else None.
     `mark` and `body_mark` are those of its row, 0 and `NULL` before it is written. `losses`: the
     channel's losses at its method, for publishes that may return and for AMQP 1.0. There may be
     very many entries: small types, in an order without gaps, make 136 bytes.
@@ -806,8 +807,8 @@ class Session(Closeable):
     connections have two. `handshake` has the `HandshakeArguments` by method. `has_loss`: frames, or
     arguments that decide the outcome of other methods, may be missing. `missing`: sides whose
     frames may be missing since their last method, one bit a side. `server_seen`: a frame of the
-    server was captured. `state_code`: its state. `amqp10`: state of `session.amqp10`, `client`:
-    state of `session.rules.peers`. `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`:
+    server was captured. `has_consumed`: it has or had consumers. `state_code`: its state.
+    `amqp10`: state of `session.amqp10`, `client`: state of `session.rules.peers`. `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`:
     requests by message that wait for their answers. `last_sent`: of all channels, None before the
     client's first frame. `used_since_loss`: channel slots that were used since frames of a side
     were lost, a list a side; None before a loss. `lost_at`: the last losses of each side, a list of
@@ -840,6 +841,7 @@ class Session(Closeable):
     opening_client_ns: cython.longlong
     opening_server_ns: cython.longlong
     over: cython.bint
+    has_consumed: cython.bint
     state_code: cython.schar
     no_reply_expected: cython.schar
     missing: cython.schar
@@ -881,7 +883,7 @@ class Session(Closeable):
         self.handshake, self.memory = _NO_NAMES, vars(_Memory())
         self.last = self.newest = self.by_key = self.amqp10 = self.client = None
         self.slot_count = 0
-        self.over = self.has_loss = self.server_seen = False
+        self.over = self.has_loss = self.server_seen = self.has_consumed = False
         self.state_code = _BEGUN if connection.began else _UNKNOWN
         self.blocking = _FREE
         self.no_reply_expected = self.pending_rpcs = self.missing = 0

@@ -636,6 +636,7 @@ def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> No
     if not channel.by_tag:
         channel.by_tag = {}
     channel.by_tag[tag] = consumer
+    channel.session.has_consumed = True
     channel.recent_consumer_batch = -1
 
 

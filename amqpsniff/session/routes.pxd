@@ -13,6 +13,7 @@ cdef class Route:
     cdef public int step_bits
     cdef public bint has_steps
     cdef public bint mandatory
+    cdef public tuple names
     cdef public list later
     cdef public object origin
     cdef public tuple roles

@@ -37,7 +37,7 @@ _STEP_BITS = cython.declare(cython.int, 20)  # of a time in ns: the first steps 
 class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
-    `has_steps`: arrivals over time are kept, see `steps`. `roles`: roles of its messages in
+    `names`: its exchange and routing key. `has_steps`: arrivals over time are kept, see `steps`. `roles`: roles of its messages in
     frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least one publish was mandatory.
     `origin`: a rule's report about the connection, for its end.
     """
@@ -52,6 +52,7 @@ class Route:
     has_steps: cython.bint
     mandatory: cython.bint
 
+    names: tuple[Any, ...]
     later: list[Any]
     origin: Any
     roles: tuple[Any, ...]
@@ -63,7 +64,7 @@ class Route:
         self.step = -1
         self.step_bits = _STEP_BITS
         self.has_steps = True
-        self.later = self.origin = None
+        self.names = self.later = self.origin = None
         self.roles = ()
         self.mandatory = False
 
@@ -171,7 +172,7 @@ class Routes:
         self.delivered_channel = self.delivered_incarnation = -1
 
     def publish(self, messages: MessageRows, row: cython.longlong) -> cython.int:
-        """A message that was published."""
+        """A message that was published; 1 if `recent_published` is its route."""
         exchange: cython.longlong = messages.exchange.values[row]
         key: cython.longlong = messages.routing_key.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
@@ -183,11 +184,12 @@ class Routes:
             self.recent_exchange, self.recent_key = exchange, key
             known: cython.longlong = len(self.published)
             self.recent_published = self._known(self.published, exchange, key, known)
-        if self.recent_published is not None:
-            self.recent_published.add(messages.packet_number.values[row], ts_ns)
-            if messages.mandatory.values[row] == 1:
-                self.recent_published.mandatory = True
-        return 0
+        if self.recent_published is None:
+            return 0
+        self.recent_published.add(messages.packet_number.values[row], ts_ns)
+        if messages.mandatory.values[row] == 1:
+            self.recent_published.mandatory = True
+        return 1
 
     def deliver(
         self, messages: MessageRows, row: cython.longlong, incarnation: cython.longlong
@@ -280,6 +282,7 @@ class Routes:
                 self.full = True
                 return None
             route = routes[names] = Route()
+            route.names = names
             self.count += 1
             self.of_all[0] = of_all + 1
         return route

@@ -41,7 +41,7 @@ cdef class Emitter:
     cdef int on_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
     cdef object _emit_message(self, str event, Channel channel, PendingMessage entry, MessageRows messages, long long row)
     cdef int _see_note(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, bint publish) except? -1
-    cdef int _count_route(self, Channel channel, MessageRows messages, long long row, bint publish) except? -1
+    cdef int _count_route(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, bint publish) except? -1
     cdef int _see_size(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
     cdef int _note_bulky(self, Channel channel, MessageRows messages, long long row, long long size) except? -1
     cdef int _see_behind(self, Channel channel, long long number, long long ts_ns) except? -1

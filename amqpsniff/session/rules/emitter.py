@@ -390,7 +390,7 @@ class Emitter:
         publish: cython.bint = entry is None or entry.kind == PUBLISH
         times: MessageTimes = channel.own_times()
         self._count_exchange(messages, row, publish)
-        self._count_route(channel, messages, row, publish)
+        self._count_route(channel, entry, messages, row, publish)
         if publish or messages.notes is not None:
             self._see_note(channel, entry, messages, row, publish)
         facts: dict[Any, Any]
@@ -490,15 +490,23 @@ class Emitter:
         return 0
 
     def _count_route(
-        self, channel: Channel, messages: MessageRows, row: cython.longlong, publish: cython.bint
+        self,
+        channel: Channel,
+        entry: PendingMessage | None,
+        messages: MessageRows,
+        row: cython.longlong,
+        publish: cython.bint,
     ) -> cython.int:
-        """Count a message for its route."""
+        """Count a message for its route, which the broker may refuse after its row was given out."""
         routes: Routes = channel.session.routes
         if routes is None:
             routes = channel.session.routes = Routes(self.routes_known)
-        if publish:
-            return routes.publish(messages, row)
-        return routes.deliver(messages, row, channel.incarnation)
+        if not publish:
+            return routes.deliver(messages, row, channel.incarnation)
+        known: cython.bint = routes.publish(messages, row)
+        if known and channel.numbering and entry is not None and entry.route is None:
+            entry.route = routes.recent_published.names
+        return 0
 
     def _see_size(
         self,

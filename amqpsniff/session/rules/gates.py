@@ -111,13 +111,9 @@ def argument_bits(octets: bytes | None) -> cython.int:
 
 def has_consumers(session: Session) -> cython.bint:
     """True if a connection has or had consumers."""
-    slot: ChannelSlot
-    if SINCE in session.memory or (session.routes is not None and session.routes.consumed):
+    if session.has_consumed or SINCE in session.memory:
         return True
-    for slot in session.slots():  # noqa: SIM110 - compiled, this is a loop
-        if slot.channel is not None and slot.channel.by_tag:
-            return True
-    return False
+    return session.routes is not None and session.routes.consumed
 
 
 @cython.cfunc

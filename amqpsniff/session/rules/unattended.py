@@ -129,13 +129,14 @@ def _leave(context: RuleContext, only: str | None, how: str) -> None:
     channel, routes = context.channel, context.session.routes
     if routes is None or context.ts_ns is None:
         return
-    for name, got in routes.delivered.items():
-        if name[:2] != (channel.number, channel.incarnation) or name[2] is None:
-            continue
-        if only not in (None, name[2]):
-            continue
+    here = channel.number, channel.incarnation
+    if only is None:
+        names = [name for name in routes.delivered if name[:2] == here and name[2] is not None]
+    else:
+        names = [(*here, only)] if (*here, only) in routes.delivered else []
+    for name in names:
         known = channel.by_tag.get(name[2])
-        keys = [key for exchange, key in got if not exchange]
+        keys = [key for exchange, key in routes.delivered[name] if not exchange]
         queue = known.queue if known is not None else keys[0] if len(keys) == 1 else None
         if queue and not _stays(context, queue, only):
             left = context.memory.setdefault(LEFT, {})
@@ -367,12 +368,15 @@ def _lose(context: RuleContext, only: str | None, how: str) -> None:
     addresses of direct reply-to.
     """
     own, channel = context.memory.get("own queues", {}), context.channel
-    cancels = context.memory.get(CANCELLED, {})
-    names = {
-        consumer.queue
-        for tag, consumer in channel.by_tag.items()
-        if (tag == only if only is not None else (channel.number, tag) not in cancels)
-    }
+    if only is None:
+        cancels = context.memory.get(CANCELLED, {})
+        names = {
+            consumer.queue
+            for tag, consumer in channel.by_tag.items()
+            if (channel.number, tag) not in cancels
+        }
+    else:
+        names = {channel.by_tag[only].queue} if only in channel.by_tag else set()
     gone = [name for name in names if own.get(name) and not _stays(context, name, only)]
     _go(context, gone, channel.number if DIRECT in names else None, context.ts_ns, how)
 

@@ -129,3 +129,43 @@ def test_rows_that_are_given_before_their_answers() -> None:
     assert said() == []
     (detail,) = said(rows_per_batch=1, session=SessionLimits(held_rows=4))
     assert detail.startswith("rows that wait: ")
+
+
+@pytest.mark.parametrize(
+    "limits", [{"held_rows": 4}, {"open_rows": 4}], ids=["given out", "packed"]
+)
+def test_names_of_messages_whose_rows_are_gone(limits: dict[str, int]) -> None:
+    """A publish is refused, or a server lost with a request, after very many wait: findings that
+    name them are right, or do not name them."""
+    publishes = "".join(
+        f"C1: basic.publish exchange=e routing_key=k{n} | body=1\n" for n in range(9)
+    )
+    requests = "".join(
+        f"S1: basic.deliver consumer_tag=t delivery_tag={n} routing_key=q | reply_to=r "
+        f"correlation_id=c{n} body=1\n"
+        for n in range(1, 10)
+    )
+    refused = (
+        "C1: confirm.select\nS1: confirm.select-ok\n"
+        + publishes
+        + "S1: basic.nack delivery_tag=2\n"
+    )
+    lost = "C1: basic.consume queue=q\nS1: basic.consume-ok consumer_tag=t\n" + requests + "RST C\n"
+    found = []
+    for script in (refused, lost):
+        options = Options(limits=Limits(rows_per_batch=1, session=SessionLimits(**limits)))
+        joined = Pipeline(options, Plan(("messages", "findings")))
+        talk = wire.Talk()
+        talk.hands()
+        for packet in Script(OPEN + script).packets:
+            if packet.end:
+                talk.client(flags=wire.RST)
+            else:
+                talk.put(0 if packet.sender == "client" else 1, packet.octets)
+        for packet in talk.packets:
+            joined.feed(wire.batch([packet]))
+            list(joined.settled())
+        joined.finish()
+        found += [one for one in joined.findings() if one.code == "publish-rejected"]
+    (finding,) = found
+    assert finding.detail.endswith("to exchange 'e', routing key 'k1'")
