@@ -808,8 +808,9 @@ class Session(Closeable):
     arguments that decide the outcome of other methods, may be missing. `missing`: sides whose
     frames may be missing since their last method, one bit a side. `server_seen`: a frame of the
     server was captured. `has_consumed`: it has or had consumers. `state_code`: its state.
-    `amqp10`: state of `session.amqp10`, `client`: state of `session.rules.peers`. `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`:
-    requests by message that wait for their answers. `last_sent`: of all channels, None before the
+    `amqp10`: state of `session.amqp10`, `client`: state of `session.rules.peers`. `confirms`,
+    `acks`: `counts.LatencyHistogram` or None. `calls`: requests by message that wait for their
+    answers. `last_sent`: of all channels, None before the
     client's first frame. `used_since_loss`: channel slots that were used since frames of a side
     were lost, a list a side; None before a loss. `lost_at`: the last losses of each side, a list of
     (packet number, ts_ns, number of losses so far). `last_…_ns`: time of the last frame of a side,

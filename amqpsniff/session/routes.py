@@ -37,8 +37,8 @@ _STEP_BITS = cython.declare(cython.int, 20)  # of a time in ns: the first steps 
 class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
-    `names`: its exchange and routing key. `has_steps`: arrivals over time are kept, see `steps`. `roles`: roles of its messages in
-    frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least one publish was mandatory.
+    `names`: its exchange and routing key. `has_steps`: arrivals over time are kept, see `steps`.
+    `roles`: roles of its messages in frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least one publish was mandatory.
     `origin`: a rule's report about the connection, for its end.
     """
 

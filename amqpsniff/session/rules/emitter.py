@@ -497,7 +497,7 @@ class Emitter:
         row: cython.longlong,
         publish: cython.bint,
     ) -> cython.int:
-        """Count a message for its route, which the broker may refuse after its row was given out."""
+        """Count a message for its route, which a publish keeps: it may be refused much later."""
         routes: Routes = channel.session.routes
         if routes is None:
             routes = channel.session.routes = Routes(self.routes_known)
