@@ -38,8 +38,8 @@ class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
     `names`: its exchange and routing key. `has_steps`: arrivals over time are kept, see `steps`.
-    `roles`: roles of its messages in frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least one publish was mandatory.
-    `origin`: a rule's report about the connection, for its end.
+    `roles`: roles of its messages in frameworks, see `packs.catalogue.ROLES`. `mandatory`: at least
+    one publish was mandatory. `origin`: a rule's report about the connection, for its end.
     """
 
     count: cython.longlong
