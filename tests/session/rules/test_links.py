@@ -25,6 +25,7 @@ from tests.findings.pairs_of_links import (
     sends,
     settles,
 )
+from tests.session.rules.damage import direction_of
 from tests.session.rules.telling import told_of
 
 CASE = CAPTURES / "cases/links_attached_again.pcap.gz"
@@ -296,3 +297,43 @@ def test_a_close_of_a_connection_from_before_the_capture_is_no_refused_login() -
     packets = packets_in([LOSSES])[22:40]
     assert len(told_of(packets, "connection-closed-by-broker")) == 1
     assert not told_of(packets, "authentication-failed")
+
+
+def _of_server(*steps: Any) -> list[Any]:
+    """The packets of the broker alone."""
+    packets = packets_of(said(*steps))
+    broker = direction_of(packets[-1])
+    return [packet for packet in packets if direction_of(packet) == broker]
+
+
+def test_what_is_not_settled_is_not_told_where_the_client_was_not_captured() -> None:
+    gone = error("amqp:resource-deleted")
+    got = opening(), receiver(), sends("S", 0, 1, handle=1), settles("C", 0, ACCEPTED, role=True)
+    for last, code in (
+        (detaches("S", 1, "amqp:resource-deleted"), "link-detached"),
+        (("S", frame("end", error=gone)), "channel-closed-by-broker"),
+    ):
+        (detail,) = _told(*got, last, code=code)
+        assert "1 delivery" in detail
+        assert detail.endswith("not settled")
+        (row,) = told_of(_of_server(*got, last), code)
+        assert row["detail"].endswith("amqp:resource-deleted")
+
+
+def test_a_refused_link_whose_attach_was_not_captured_leads_to_no_known_address() -> None:
+    refused = [
+        ("C", frame("attach", name="out", handle=0, role=False, source=source(),
+                    target=target("q"), initial_delivery_count=0)),
+        ("S", frame("attach", name="out", handle=0, role=True, source=source())),
+        detaches("S", 0, "amqp:not-found"),
+    ]  # fmt: skip
+    assert _told(opening(), refused, code="link-refused") == ["link 'out' to 'q': amqp:not-found"]
+    (row,) = told_of(_of_server(opening(), refused), "link-refused")
+    assert row["detail"] == "link 'out': amqp:not-found"
+
+
+def test_a_request_to_the_management_that_was_not_captured() -> None:
+    broker = bytes([10, 27, 0, 1])
+    answers = [one for one in packets_in([MANAGEMENT]) if direction_of(one).startswith(broker)]
+    rows = told_of(answers, "management-refused")
+    assert rows[0]["detail"].startswith("a request that was not captured: 409 inequivalent arg ")
