@@ -337,3 +337,18 @@ def test_a_request_to_the_management_that_was_not_captured() -> None:
     answers = [one for one in packets_in([MANAGEMENT]) if direction_of(one).startswith(broker)]
     rows = told_of(answers, "management-refused")
     assert rows[0]["detail"].startswith("a request that was not captured: 409 inequivalent arg ")
+
+
+@pytest.mark.parametrize(("side", "outcome"), [("S", "requeued"), ("C", "acked")])
+def test_what_the_broker_took_back_is_not_accepted_later(side: str, outcome: str) -> None:
+    """RabbitMQ 4.3.6 does so after its consumer timeout; the message stays in the queue."""
+    released = settles(side, 0, RELEASED, role=side == "C", settled=False)
+    engine = amqpsniff.Engine()
+    for packet in packets_of(said(opening(RABBITMQ4), receiver(), sends("S", 0, handle=1),
+                                  released, settles("C", 0, ACCEPTED, role=True))):  # fmt: skip
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    (row,) = engine.take("messages").to_pylist()
+    assert (row["outcome"], row["settled_by"]) == (outcome, "client")
+    (link,) = engine.take("links").to_pylist()
+    assert (link["accepted"], link["released"]) == ((0, 1) if side == "S" else (1, 0))
