@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -352,3 +353,15 @@ def test_what_the_broker_took_back_is_not_accepted_later(side: str, outcome: str
     assert (row["outcome"], row["settled_by"]) == (outcome, "client")
     (link,) = engine.take("links").to_pylist()
     assert (link["accepted"], link["released"]) == ((0, 1) if side == "S" else (1, 0))
+
+
+@pytest.mark.parametrize(("last", "told"), [
+    (1, "2 deliveries of link 'in' from 'q', the oldest in packet 11, had not been settled for {}"),
+    (0, "1 delivery of link 'in' from 'q' in packet 11 had not been settled for {}"),
+])  # fmt: skip
+def test_how_many_deliveries_the_broker_took_back(last: int, told: str) -> None:
+    released = settles("S", 0, RELEASED, role=False, settled=False, last=last)
+    steps = opening(RABBITMQ4), receiver(), sends("S", 0, 1, handle=1), (*released, 60_000)
+    (detail,) = _told(*steps, code="consumer-timed-out")
+    when = f"60.0 s when the broker took {'them' if last else 'it'} back"
+    assert re.sub(r"packet \d+", "packet 11", detail) == told.format(when)
