@@ -132,7 +132,7 @@ cdef class Amqp10Tracker:
     cdef object _disposition(self, Amqp10Session amqp10)
     cdef object _dispose(self, Amqp10Session amqp10, Ledger waiting, long long number)
     cdef object _note(self, PendingMessage entry)
-    cdef int _keep_outcome(self, Channel channel, DeliveryState delivery_state) except? -1
+    cdef int _keep_outcome(self, PendingMessage entry, DeliveryState delivery_state) except? -1
     cdef object _settle(self, Amqp10Session amqp10, PendingMessage entry, bint sure)
     cdef int _decide(self, PendingMessage entry, DeliveryState delivery_state) except? -1
     cdef int _count_outcome(self, Link link, int outcome) except? -1

@@ -4,8 +4,10 @@
 A session is a channel of each direction, joined by the second `begin`. It is followed as a
 `Channel`, and a delivery as a `PendingMessage`, so that both are counted as in 0-9-1. A disposition
 names deliveries by number, for all links of the session. The last outcome before the settlement
-counts; at the end of a session so does an outcome without settlement. After a loss only the
-outcome in the settlement itself counts, because a later one may be in the missing frames.
+counts, but what the broker took back, by releasing its own delivery, no client can accept any more
+(measured on RabbitMQ 4.3.6); at the end of a session so does an outcome without settlement. After a
+loss only the outcome in the settlement itself counts, because a later one may be in the missing
+frames.
 """
 
 from __future__ import annotations
@@ -1206,9 +1208,9 @@ class Amqp10Tracker:
         if delivery_state is None:
             delivery_state = DeliveryState()
             entry.route = (delivery_state,)
-        self._keep_outcome(entry.channel, delivery_state)
+        self._keep_outcome(entry, delivery_state)
 
-    def _keep_outcome(self, channel: Channel, delivery_state: DeliveryState) -> cython.int:
+    def _keep_outcome(self, entry: PendingMessage, delivery_state: DeliveryState) -> cython.int:
         """Keep the outcome of the current performative; returns 1 if it has one."""
         found: Performative = self.found
         if found.state <= RECEIVED:
@@ -1217,12 +1219,15 @@ class Amqp10Tracker:
             delivery_state.transaction = found.transaction
         if found.outcome < ACCEPTED and found.state != DECLARED:
             return 0
+        if entry.kind == DELIVER and self.side == 0 and delivery_state.state:
+            if delivery_state.side == 1 and delivery_state.outcome >= RELEASED:
+                return 1  # the broker took it back
         delivery_state.state = found.state
         delivery_state.outcome = found.outcome or ACCEPTED
         delivery_state.side = self.side
         delivery_state.number = self.number
         delivery_state.ts_ns = self.ts_ns
-        delivery_state.losses = channel.losses
+        delivery_state.losses = entry.channel.losses
         delivery_state.condition, delivery_state.description = found.condition, found.description
         if delivery_state.description is not None:
             delivery_state.description = delivery_state.description[:_MAX_DESCRIPTION]
@@ -1253,7 +1258,7 @@ class Amqp10Tracker:
             if not delivery_state.settled:
                 delivery_state.clear()
         if delivery_state is not self.scratch or not delivery_state.settled:
-            if not self._keep_outcome(channel, delivery_state):
+            if not self._keep_outcome(entry, delivery_state):
                 if not self._is_sure(channel, delivery_state.losses):
                     delivery_state.clear()
             delivery_state.settled = True

@@ -51,7 +51,8 @@ D1  A transfer begins a delivery, but where the last one of its channel and hand
 D2  `settled` on any transfer: presettled. It has no outcome if sent, `automatic` if received.
 D3  A disposition means the deliveries of the other side (role sender: of its own side) in its
     session that wait, in first..last modulo 2^32. The last outcome that was said before a delivery
-    is settled is its outcome, with the packet of that word; without a word it has none.
+    is settled is its outcome, with the packet of that word; without a word it has none. What the
+    broker took back (released or modified, of its own) the client cannot give another outcome.
 D4  A delivery whose number is begun again while it waits, or whose session is over, is left: an
     outcome that was said counts, otherwise it is `unconfirmed` or `unsettled`; null after a loss.
     One that begins behind a receiver's settlement of it, or of a later one, has no outcome either,
@@ -78,6 +79,7 @@ OUTCOMES = (
     {"accepted": "acked", "rejected": "discarded", "released": "requeued", "modified": "requeued"},
 )  # fmt: skip
 
+TAKEN_BACK = ("released", "modified")
 
 UNDER_WAY_NS = 500_000_000
 
@@ -106,6 +108,7 @@ class Delivery:
         self.losses = 0 if session is None else session.losses
         self.said_losses = 0
         self.said: Any = None
+        self.taken_back = False
         self.settled_by: str | None = None
         self.outcome: Any = (None, None, None)
         self.over = False
@@ -502,8 +505,10 @@ class Conversation:
                     one.said = None
                 continue
             if fields.get("state") is not None and fields["state"][0] in OUTCOMES[0]:
-                one.said = (*fields["state"], said.packet, said.ts_ns)
-                one.said_losses = session.losses
+                if not (one.taken_back and said.side == 0):
+                    one.said = (*fields["state"], said.packet, said.ts_ns)
+                    one.said_losses = session.losses
+                    one.taken_back = side == said.side == 1 and one.said[0] in TAKEN_BACK
             elif fields.get("settled") and not self._sure(one, one.said_losses):
                 one.said = None
             if fields.get("settled"):

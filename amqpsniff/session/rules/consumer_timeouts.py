@@ -182,11 +182,12 @@ def taken_back(context: RuleContext) -> None:
         return
     name = "" if oldest.consumer is None else f" of {link_text(oldest.consumer)}"
     held = min((found.last - found.first & 0xFFFFFFFF) + 1, waiting.waiting)
+    oldest_of, them = (", the oldest", "them") if held > 1 else ("", "it")
     context.report(
         "consumer-timed-out",
-        f"{number_of(held, 'delivery', 'deliveries')}{name}, the oldest in packet "
-        f"{oldest.packet_number}, had not been settled for "
-        f"{duration(context.ts_ns - oldest.ts_ns)} when the broker took them back",
+        f"{number_of(held, 'delivery', 'deliveries')}{name}{oldest_of} in packet "
+        f"{oldest.packet_number}{',' if held > 1 else ''} had not been settled for "
+        f"{duration(context.ts_ns - oldest.ts_ns)} when the broker took {them} back",
         subject=leads_to(oldest.consumer),
     )
 

@@ -60,7 +60,8 @@ def opened(context: RuleContext) -> None:
     took = context.ts_ns - began
     if took >= SLOW_NS and context.certain:
         words = (f"{duration(took)} until both sides had opened", connecting_text(context))
-        context.report("handshake-slow", ", ".join(filter(None, words)))
+        detail = ", ".join(filter(None, words))
+        context.report("handshake-slow", detail, until_ns=context.ts_ns)
 
 
 def login_offered(context: RuleContext) -> None:

@@ -156,8 +156,8 @@ def _report_block(context: RuleContext, now: int | None, until: str) -> None:
     parts = [reason]
     if hidden:
         parts.append("when it ended was not captured")
-    elif now is not None and since is not None:
-        parts.append(f"for {duration(max(0, now - since))}{until}")
+    elif now is not None and since is not None and now > since:
+        parts.append(f"for {duration(now - since)}{until}")
     if publishes and not hidden:
         parts.append(f"{number_of(publishes, 'publish', 'publishes')} meanwhile")
         if under_way:

@@ -75,7 +75,7 @@ def link_text(link: Any, to: str | None = None) -> str:
     name = f"link '{link.name}'" if given_name(own) else "the link"
     if link.coordinator:
         return f"{name} to the transaction coordinator"
-    if address is None and link.sends:
+    if address is None and link.sends and (link.answered & 1 << CLIENT or to is not None):
         return f"{name} to any address" if to is None else f"{name}, sent to '{to}'"
     if address is None:
         return name
@@ -167,9 +167,9 @@ def detached(context: RuleContext) -> None:
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
     if code == "message-too-large":
-        report_too_large(context, text + _held(link))
+        report_too_large(context, text + _held(context, link))
     else:
-        context.report(code, text + _held(link), subject=(leads_to(link), condition))
+        context.report(code, text + _held(context, link), subject=(leads_to(link), condition))
     context.memory["link gone"] = (*place_of(context), context.ts_ns, code, context.number)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
@@ -198,9 +198,9 @@ def _code_of(context: RuleContext, link: Any, condition: str, description: str |
     return "link-detached"
 
 
-def _held(link: Any) -> str:
-    """Unsettled deliveries of a link, in words."""
-    if not link.unsettled:
+def _held(context: RuleContext, link: Any) -> str:
+    """Unsettled deliveries of a link, in words; without all frames it is not known."""
+    if not link.unsettled or not context.complete:
         return ""
     return f"; {number_of(link.unsettled, 'delivery was', 'deliveries were')} not settled"
 
@@ -313,7 +313,7 @@ def session_ended(context: RuleContext) -> None:
     elif is_limit(condition, description):
         code = "link-limit-reached"
     with_it = f"; {number_of(len(links), 'link')} ended with it" if len(links) > 1 else ""
-    held = sum(link.unsettled for link in links)
+    held = sum(link.unsettled for link in links) if context.complete else 0
     left = f", {number_of(held, 'delivery', 'deliveries')} not settled" if held else ""
     detail = f"the broker ended the session: {reason}{with_it}{left}"
     if code == "message-too-large":

@@ -103,9 +103,8 @@ def _opened(context: RuleContext) -> None:
     waits += filter(None, [connecting_text(context)])
     if waits:
         steps = " and ".join(waits)
-        context.report(
-            "handshake-slow", f"{duration(sum(times))} until connection.open-ok, {steps}"
-        )
+        detail = f"{duration(sum(times))} until connection.open-ok, {steps}"
+        context.report("handshake-slow", detail, until_ns=context.ts_ns)
 
 
 def connecting_text(context: RuleContext) -> str:

@@ -162,7 +162,7 @@ def managed(context: RuleContext) -> None:
         _note_deletion(context, *request[1:])
     if status < _REFUSED or (status == HTTPStatus.NOT_FOUND and request and request[0] == "GET"):
         return
-    method, path, number, _ = request or ("a request", "from before the capture", None, None)
+    method, path, number, _ = request or ("a request", "that was not captured", None, None)
     phrase = _sentence(answer) or next(
         (standard.phrase for standard in HTTPStatus if standard == status), ""
     )

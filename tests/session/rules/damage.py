@@ -143,7 +143,7 @@ def damages(packets: list[Packet], chance: random.Random, count: int) -> Iterato
     What is lost at the end of a direction is shown by nothing: such a capture ends earlier. So the
     last packet of each direction of each conversation stays.
     """
-    last = {_way(one): at for at, one in enumerate(packets)}
+    last = {direction_of(one): at for at, one in enumerate(packets)}
     stays = frozenset(last.values())
     for _ in range(count):
         place = chance.randrange(len(packets))
@@ -156,7 +156,7 @@ def damages(packets: list[Packet], chance: random.Random, count: int) -> Iterato
         yield Damaged(f"{what}, {pause_ns // SECOND_NS} s after {place + 1}", whole, part)
 
 
-def _way(packet: Packet) -> bytes:
+def direction_of(packet: Packet) -> bytes:
     """What tells one direction of a conversation from others: addresses and ports."""
     offset = {1: 14, 113: 16, 0: 4}.get(packet.link_type, 0)
     header = packet.octets[offset:]

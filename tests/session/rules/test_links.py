@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.findings.pairs_of_links import (
     sends,
     settles,
 )
+from tests.session.rules.damage import direction_of
 from tests.session.rules.telling import told_of
 
 CASE = CAPTURES / "cases/links_attached_again.pcap.gz"
@@ -296,3 +298,70 @@ def test_a_close_of_a_connection_from_before_the_capture_is_no_refused_login() -
     packets = packets_in([LOSSES])[22:40]
     assert len(told_of(packets, "connection-closed-by-broker")) == 1
     assert not told_of(packets, "authentication-failed")
+
+
+def _of_server(*steps: Any) -> list[Any]:
+    """The packets of the broker alone."""
+    packets = packets_of(said(*steps))
+    broker = direction_of(packets[-1])
+    return [packet for packet in packets if direction_of(packet) == broker]
+
+
+def test_what_is_not_settled_is_not_told_where_the_client_was_not_captured() -> None:
+    gone = error("amqp:resource-deleted")
+    got = opening(), receiver(), sends("S", 0, 1, handle=1), settles("C", 0, ACCEPTED, role=True)
+    for last, code in (
+        (detaches("S", 1, "amqp:resource-deleted"), "link-detached"),
+        (("S", frame("end", error=gone)), "channel-closed-by-broker"),
+    ):
+        (detail,) = _told(*got, last, code=code)
+        assert "1 delivery" in detail
+        assert detail.endswith("not settled")
+        (row,) = told_of(_of_server(*got, last), code)
+        assert row["detail"].endswith("amqp:resource-deleted")
+
+
+def test_a_refused_link_whose_attach_was_not_captured_leads_to_no_known_address() -> None:
+    refused = [
+        ("C", frame("attach", name="out", handle=0, role=False, source=source(),
+                    target=target("q"), initial_delivery_count=0)),
+        ("S", frame("attach", name="out", handle=0, role=True, source=source())),
+        detaches("S", 0, "amqp:not-found"),
+    ]  # fmt: skip
+    assert _told(opening(), refused, code="link-refused") == ["link 'out' to 'q': amqp:not-found"]
+    (row,) = told_of(_of_server(opening(), refused), "link-refused")
+    assert row["detail"] == "link 'out': amqp:not-found"
+
+
+def test_a_request_to_the_management_that_was_not_captured() -> None:
+    broker = bytes([10, 27, 0, 1])
+    answers = [one for one in packets_in([MANAGEMENT]) if direction_of(one).startswith(broker)]
+    rows = told_of(answers, "management-refused")
+    assert rows[0]["detail"].startswith("a request that was not captured: 409 inequivalent arg ")
+
+
+@pytest.mark.parametrize(("side", "outcome"), [("S", "requeued"), ("C", "acked")])
+def test_what_the_broker_took_back_is_not_accepted_later(side: str, outcome: str) -> None:
+    """RabbitMQ 4.3.6 does so after its consumer timeout; the message stays in the queue."""
+    released = settles(side, 0, RELEASED, role=side == "C", settled=False)
+    engine = amqpsniff.Engine()
+    for packet in packets_of(said(opening(RABBITMQ4), receiver(), sends("S", 0, handle=1),
+                                  released, settles("C", 0, ACCEPTED, role=True))):  # fmt: skip
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    (row,) = engine.take("messages").to_pylist()
+    assert (row["outcome"], row["settled_by"]) == (outcome, "client")
+    (link,) = engine.take("links").to_pylist()
+    assert (link["accepted"], link["released"]) == ((0, 1) if side == "S" else (1, 0))
+
+
+@pytest.mark.parametrize(("last", "told"), [
+    (1, "2 deliveries of link 'in' from 'q', the oldest in packet 11, had not been settled for {}"),
+    (0, "1 delivery of link 'in' from 'q' in packet 11 had not been settled for {}"),
+])  # fmt: skip
+def test_how_many_deliveries_the_broker_took_back(last: int, told: str) -> None:
+    released = settles("S", 0, RELEASED, role=False, settled=False, last=last)
+    steps = opening(RABBITMQ4), receiver(), sends("S", 0, 1, handle=1), (*released, 60_000)
+    (detail,) = _told(*steps, code="consumer-timed-out")
+    when = f"60.0 s when the broker took {'them' if last else 'it'} back"
+    assert re.sub(r"packet \d+", "packet 11", detail) == told.format(when)

@@ -9,6 +9,7 @@ import amqpsniff
 from amqpsniff.findings import KINDS
 from tests.conftest import CAPTURES, SAMPLES
 from tests.findings.cases import packets_of
+from tests.findings.pairs_of_links import opening, said
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, several, told, told_of
 from tests.session.script import Script
@@ -27,6 +28,20 @@ def test_a_login_that_takes_long() -> None:
     )
     row = one(text, "handshake-slow")
     assert "2.50 s of it for the broker's connection.tune" in row["detail"]
+
+
+@pytest.mark.parametrize(("ms", "cause"), [(1000, "handshake-slow"), (1001, None)])
+def test_a_slow_handshake_that_succeeded_is_no_cause_of_a_later_end(
+    ms: int, cause: str | None
+) -> None:
+    slow = OPEN.replace("S: connection.tune", "@+2500ms S: connection.tune")
+    text = f"{slow}S: connection.open-ok\n@+{ms}ms RST C"
+    assert one(text, "disconnect-unclean")["cause_code"] == cause
+    assert one(text, "handshake-slow")
+    first = opening()
+    opened = said(first[:3], (*first[3], 2500), first[4:], ("C", "RST", ms - 2))
+    slow_one, end = told_of(packets_of(opened), "handshake-slow", "disconnect-unclean")
+    assert (slow_one["code"], end["cause_code"]) == ("handshake-slow", cause)
 
 
 @pytest.mark.parametrize("ms", [1, 400])
