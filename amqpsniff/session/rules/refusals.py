@@ -72,7 +72,7 @@ def closed(context: RuleContext) -> None:
         return
     declare = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
     passive = declare[0] == context.channel.blamed_packet_number is not None
-    detail = reply_text(code, text) + _request(context.channel, method, passive)
+    detail = reply_text(code, text) + _request(context, method, passive)
     subject = subject_of_text(text or "")
     text = text or ""
     if code == _FAILED and "inequivalent arg" in text:
@@ -198,17 +198,20 @@ def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
 
 
-def _request(channel: Any, method: str | None, passive: bool) -> str:
+def _request(context: RuleContext, method: str | None, passive: bool) -> str:
     """The request that the broker refused, as text: the waiting one, or the last publish."""
     if method is None:
         return ""
+    channel = context.channel
     if passive:
         packet = in_packet(channel.blamed_packet_number)
         return f"; answer to a passive {method}{packet}, which only looks whether it is there"
     if channel.blamed_packet_number is not None:
         return f"; answer to {method} in packet {channel.blamed_packet_number}"
-    if method == "basic.publish" and channel.times.last_publish_number:
-        return f"; answer to {method}, the last in packet {channel.times.last_publish_number}"
+    times = channel.times
+    later = context.ts_ns is not None and times.last_publish_ns > context.ts_ns  # read before
+    if method == "basic.publish" and times.last_publish_number and not later:
+        return f"; answer to {method}, the last in packet {times.last_publish_number}"
     return f"; answer to {method}"
 
 

@@ -446,3 +446,13 @@ def test_who_deleted_what_is_missing(
     packet = "gone" if thing == "exchange" else "ok"
     advice = f"deleted in packet {packet} by ops: declare it again, or end what uses it"
     assert line.endswith(advice if name == "e" else "declare it first, or correct its name")
+
+
+def test_a_close_that_is_read_after_later_frames() -> None:
+    """A direction may wait midstream until it is understood: what came later is no reason."""
+    rows = of_capture(CAPTURES / "cases" / "closes_midstream.pcap.gz")
+    details = {row["code"]: row["detail"] for row in rows}
+    refused = details["channel-closed-by-broker"]
+    assert refused.endswith("; answer to basic.publish; declare it first, or correct its name")
+    told_to = details["connection-forced-closed"]
+    assert told_to == "320 CONNECTION_FORCED - password rotated"
