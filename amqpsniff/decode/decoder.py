@@ -337,9 +337,10 @@ class Decoder:
         self._report_repeated()
         if connection.is_amqp:
             if len(self.capture_names) > 1:
-                connection.last_capture = self.capture_names[
-                    conversation.last_number() >> NUMBER_BITS
-                ]
+                names = self.capture_names
+                connection.last_capture = names[conversation.last_number() >> NUMBER_BITS]
+                if conversation.ended is not None:
+                    connection.ended_capture = names[conversation.ended_number >> NUMBER_BITS]
             self._report_foreign(first, second)
             self._note_unread(first)
             self._note_unread(second)

@@ -41,6 +41,8 @@ class NonAmqpReporter:
             attempts.served = True
             if conversation.syn_seen:
                 attempts.established(conversation.b, conversation.start_ns)
+            if not conversation.packets[server]:
+                attempts.unheard((conversation.a, conversation.b)[server])
             if conversation.ended_by == server and conversation.ended is not None:
                 end = (conversation.a, conversation.b)[server]
                 attempts.ended(end, conversation, connection.last_capture or connection.capture)

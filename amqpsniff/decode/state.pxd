@@ -37,6 +37,7 @@ cdef class Connection:
     cdef public object login
     cdef public object asked
     cdef public object capture
+    cdef public object ended_capture
     cdef public object last_capture
     cdef public tuple sent_secrets
     cpdef tuple name(self)

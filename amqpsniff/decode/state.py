@@ -140,10 +140,11 @@ class Connection:
     `user` is read: then it is the name, or False without one. `sent_secrets` are the secrets in its
     methods so far, or None. `asked` has the four bytes after `AMQP` in the client's protocol
     header; without one, those of an undecoded version that frames or the server's header show, else
-    None. `capture` is its first capture, None for bytes without one. `reads_bodies`: bits of
-    `decode.meanings`, if packs know the client's framework, so that rules read the beginnings of
-    bodies. `session` and `volume` belong to the tracker and the census, and so does `greeted_ns`:
-    the time of the protocol header, 0 if unknown.
+    None. `capture` is its first capture, None for bytes without one; `ended_capture` that of the
+    packet that ended TCP, `last_capture` that of the last, if there are several. `reads_bodies`:
+    bits of `decode.meanings`, if packs know the client's framework, so that rules read the
+    beginnings of bodies. `session` and `volume` belong to the tracker and the census, and so does
+    `greeted_ns`: the time of the protocol header, 0 if unknown.
     """
 
     conversation: Any
@@ -167,6 +168,7 @@ class Connection:
     login: Any
     asked: Any
     capture: Any
+    ended_capture: Any
     last_capture: Any
     sent_secrets: tuple[Any, ...]
 
@@ -187,7 +189,7 @@ class Connection:
         self.dialect = 0
         self.frame_max = -1
         self.greeted_ns = 0
-        self.capture = self.last_capture = None
+        self.capture = self.ended_capture = self.last_capture = None
         self.row_serial = -1
         self.row_code = -1
 

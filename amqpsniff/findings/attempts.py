@@ -98,6 +98,7 @@ class Attempts:
         self._established: dict[str, list[Any]] = {}
         self._refused: dict[str, list[Any]] = {}
         self._ended: dict[str, list[Any]] = {}
+        self._unheard: set[str] = set()
 
     def failed(self, conversation: Any, capture: str | None) -> Key | None:
         """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
@@ -138,10 +139,16 @@ class Attempts:
         times = self._ended.get(server, [])
         del times[:-MAX_ESTABLISHED]
 
+    def unheard(self, server: str) -> None:
+        """A connection to a server endpoint was captured without any packet of the server."""
+        if len(self._unheard) < MAX_SERVERS:
+            self._unheard.add(server)
+
     def merge(self, other: Attempts) -> None:
         """Add what another reader counted."""
         self.ports |= other.ports
         self.served |= other.served
+        self._unheard |= other._unheard
         for key, pair in other._pairs.items():
             self._add(key, pair)
         for server, times in other._established.items():
@@ -241,10 +248,11 @@ class Attempts:
         """True if SYNs were sent again, or attempts repeated, or ICMP said why.
 
         TCP sends a SYN without an answer again. Attempts with one SYN each at a server that refused
-        others were refused too: the capture has lost the RST.
+        others were refused too: the capture has lost the RST. So it may be where the server's
+        packets of other connections were not captured.
         """
         count, packets, first, last, reasons = self._pairs[key]
-        if packets == count and (REFUSED, *key[1:]) in self._pairs:
+        if packets == count and ((REFUSED, *key[1:]) in self._pairs or key[2] in self._unheard):
             return bool(reasons)
         return bool(reasons or (packets > 1 and last[0] - first[0] >= MIN_UNANSWERED_NS))
 

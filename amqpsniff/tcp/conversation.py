@@ -385,6 +385,19 @@ class Conversation:
         return reset is not None and reset.ack < 0 and self.ended_ns == reset.ts_ns
 
     @property
+    def reset_first(self) -> bool:
+        """True if a RST ended it, and no FIN came before."""
+        reset = self.reset
+        return reset is not None and self.ended_number == reset.number
+
+    @property
+    def end_acknowledged(self) -> bool:
+        """True if a FIN ended it first, and the other side acknowledged it."""
+        if self.ended_by is None or self.reset_first:
+            return False
+        return bool((self.second if self.ended_by else self.first).fin_acked)
+
+    @property
     def last_times_ns(self) -> tuple[int, int]:
         """Time of the last packet, by direction."""
         return self.first.last_ns, self.second.last_ns

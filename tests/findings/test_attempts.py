@@ -185,6 +185,19 @@ def test_lost_refusals() -> None:
     assert [row["code"] for row in rows] == ["connect-refused", "connect-unanswered"]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_answers_of_a_server_that_was_not_captured(times: int) -> None:
+    """Its packets are missing everywhere: a SYN that came once may have been refused."""
+    talk = wire.Talk(ports=(50000, 5672), start_ns=wire.START_NS).hands()
+    talk.client(HELLO)
+    heard = [packet for packet in talk.goodbye().packets if packet.octets[12:16] == CLIENT]
+    assert 0 < len(heard) < len(talk.packets)
+    again = attempt(1, None, times=times) + attempt(3, None, (40001, 5672), times=times)
+    codes = ["connect-unanswered"]
+    assert [row["code"] for row in found(heard + again)] == codes * (times > 1)
+    assert [row["code"] for row in found(talk.packets + again)] == codes
+
+
 def unreachable(
     at: float, code: int, ports: tuple[int, int] = (40000, 5672), kind: int = 3, cut: int = 28,
     isn: int = 1000, fragment: int = 0,

@@ -20,6 +20,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.shared_connections import closed_together
 from amqpsniff.session.rules.shared_state import contribute, first_place, report_at
+from amqpsniff.spec import FIRST_ERROR_CODE
 from amqpsniff.units import duration, rate
 
 FEW_MESSAGES = 3
@@ -104,6 +105,8 @@ def judge_connection(context: RuleContext) -> None:
         return
     if session.closed_by == "server":
         return  # not the client
+    if "failure" in context.memory and (session.close_code or 0) < FIRST_ERROR_CODE:
+        return  # a channel of it failed, or its TCP
     if session.closed_by is None and conversation.ended is None:
         return  # it may continue long after the capture
     client: Client = client_of(context)

@@ -222,8 +222,11 @@ def judge_ended(context: RuleContext, client: Any, connection_id: str) -> None:
 def request_packet(context: RuleContext, method: str | None) -> int | None:
     """The packet of the client's last frame before a context's event, or None.
 
-    With a method, the last frame with that method; on the event's channel unless that is 0.
+    With a method, the last frame with that method; on the event's channel unless that is 0. In a
+    capture that begins midstream a side's frames may be read late: after later ones of the other.
     """
+    if context.ts_ns is not None and context.session.last_client_ns > context.ts_ns:
+        return None
     where: Any = context.session
     if context.channel is not None:
         where = where.slot(context.channel.number)

@@ -293,6 +293,9 @@ class Emitter:
         """A connection is over; its channels are not ended yet."""
         connection: Connection = session.connection
         tcp = connection.conversation
+        frames_ns: cython.longlong = max(session.last_client_ns, session.last_server_ns)
+        if connection.ended_capture is not None and frames_ns <= tcp.ended_ns:
+            session.note_capture(tcp.ended_ns, connection.ended_capture)
         if connection.last_capture is not None:
             session.note_capture(tcp.end_ns, connection.last_capture)
         bits: cython.int = connection_bits(session)

@@ -22,6 +22,7 @@ from amqpsniff.session.rules.peers import (
     ender,
     forgotten,
     handshake,
+    over_ns,
 )
 from amqpsniff.session.rules.shared_state import (
     contribute,
@@ -118,17 +119,20 @@ def _unclean(context: RuleContext) -> None:
     conversation = context.session.connection.conversation
     side = ender(context)
     who = "TCP was ended" if side is None else f"{_SIDES[side]} ended TCP"
-    how = conversation.ended.upper()
+    how = "FIN" if side is not None and not conversation.reset_first else conversation.ended.upper()
     parts = [f"{who}{_age(context)} ({how}){_last_frames(context)}"]
     if ended_by_server(context):
         context.memory.setdefault("failure", f"the broker ended TCP ({how})")
-    if side == CLIENT and conversation.ended == "rst":
+    if side == CLIENT and how == "RST":
         parts += _lost(context)
     left = _left(context)
     if left:
         parts.append(f"left open: {left}")
     _disowned(context, left)
-    context.report("disconnect-unclean", "; ".join(parts))
+    at: Any = {}
+    if side is not None:
+        at = {"number": conversation.ended_packet_number, "ts_ns": conversation.ended_ns}
+    context.report("disconnect-unclean", "; ".join(parts), **at)
     _cut(context)
 
 
@@ -150,13 +154,13 @@ def _disowned(context: RuleContext, left: str) -> None:
 
 
 def _age(context: RuleContext) -> str:
-    began, now = began_ns(context), end_ns(context)
+    began, now = began_ns(context), over_ns(context)
     return "" if began is None or now is None else f" after {duration(now - began)}"
 
 
 def _last_frames(context: RuleContext) -> str:
     """The time from each side's last frame to the end, as text."""
-    now, session = end_ns(context), context.session
+    now, session = over_ns(context), context.session
     sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
     if now is None:
         return ""
@@ -233,7 +237,7 @@ def _unanswered(context: RuleContext) -> None:
 
 def _cut(context: RuleContext) -> None:
     """A connection that ended while it was idle; several after the same time are a finding."""
-    now, session = end_ns(context), context.session
+    now, session = over_ns(context), context.session
     last = max(session.last_client_ns, session.last_server_ns)
     is_open = "connection.open-ok" in session.handshake
     least = SHORT_IDLE_NS if is_open and ended_by_server(context) else MIN_IDLE_NS

@@ -24,6 +24,7 @@ from amqpsniff.session.rules.peers import (
     forgotten,
     handshake,
     last_packets_ns,
+    over_ns,
 )
 from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.units import duration, octets
@@ -218,7 +219,7 @@ def quiet_ns(context: RuleContext) -> int:
 
     While a window is closed, or a program hangs, both hosts still send packets.
     """
-    beat, session, now = interval(context), context.session, end_ns(context)
+    beat, session, now = interval(context), context.session, _waited_until_ns(context)
     if beat == 0 or now is None or session.closed_by is not None:
         return 0
     longest_ns = (beat or TOO_SHORT_S) * SECOND_NS
@@ -229,13 +230,19 @@ def quiet_ns(context: RuleContext) -> int:
     return quiet
 
 
+def _waited_until_ns(context: RuleContext) -> int | None:
+    """The end of the time in which packets of both hosts were to be expected."""
+    acknowledged = context.session.connection.conversation.end_acknowledged
+    return over_ns(context) if acknowledged else end_ns(context)
+
+
 def _report_interruption(context: RuleContext, beat: int | None, cut: str) -> None:
     """Report that neither side's frames got through at the end, where one sent no packet."""
     conversation = context.session.connection.conversation
     times = last_packets_ns(context)
     other = SERVER if times[SERVER] < times[CLIENT] else CLIENT
     direction = context.session.connection.client_direction ^ other
-    now, session = int(end_ns(context) or 0), context.session
+    now, session = int(_waited_until_ns(context) or 0), context.session
     silence = duration(now - max(session.last_client_ns, session.last_server_ns))
     detail = f"no frame of either side for {silence}, heartbeat {beat} s; "
     detail += f"no packet from the {SIDES[other]} for {duration(now - times[other])}"
@@ -258,8 +265,9 @@ def _longest_ns(context: RuleContext) -> int:
 
 def silences(context: RuleContext) -> list[tuple[str, int, bool, tuple[Any, Any]]]:
     """For both sides (side, longest silence, whether the other ended TCP in it, its end)."""
-    of, now = context.session, end_ns(context)
-    ended = of.connection.conversation.ended is not None and of.closed_by is None
+    of, now = context.session, over_ns(context)
+    tcp = of.connection.conversation
+    ended = tcp.ended is not None and of.closed_by is None
     ended_by = ender(context)
     found = []
     sides = (
@@ -270,18 +278,33 @@ def silences(context: RuleContext) -> list[tuple[str, int, bool, tuple[Any, Any]
         silence = longest if longest > opening else 0
         rest = 0
         if now is not None and last > 0 and of.closed_by is None:
-            rest = now - last
+            rest = max(0, now - last)
         place = context.number, context.ts_ns
+        if ended_by is not None:
+            place = tcp.ended_packet_number, tcp.ended_ns
         if rest < silence:
-            place = context.memory.get(SILENCES[1 - other], place)
+            until = context.memory.get(SILENCES[1 - other], place)
+            waited = _waited_ns(context, until[1], silence) if ended_by == other else 0
+            if waited:
+                silence = rest = waited
+            else:
+                place = until
         at_end = ended and ended_by == other and rest >= silence
         found.append((side, max(silence, rest), at_end, place))
     return found
 
 
+def _waited_ns(context: RuleContext, until_ns: int | None, silence: int) -> int:
+    """Time of a side's silence in which the other side ended TCP, until then; 0 if it did not."""
+    now = over_ns(context)
+    if now is None or until_ns is None or not until_ns - silence < now < until_ns:
+        return 0
+    return now - (until_ns - silence)
+
+
 def _blocked_ns(context: RuleContext) -> int:
     """Blocked time of the connection: a client may wait then, and RabbitMQ does not check it."""
-    session, now = context.session, end_ns(context)
+    session, now = context.session, over_ns(context)
     blocked: int = session.blocked_ns or 0
     if session.blocked_since is not None and now is not None:
         blocked += max(0, now - session.blocked_since)

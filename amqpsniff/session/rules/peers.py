@@ -234,6 +234,17 @@ def end_ns(context: RuleContext) -> int | None:
     return time if time > 0 and time >= conversation.start_ns else None
 
 
+def over_ns(context: RuleContext) -> int | None:
+    """Time at which a side ended TCP, after which it sends no frames; `end_ns` if that is unknown.
+
+    The other side's packets may come long after a FIN.
+    """
+    now, tcp = end_ns(context), context.session.connection.conversation
+    if now is None or ender(context) is None or tcp.ended_ns < tcp.start_ns:
+        return now
+    return int(min(now, tcp.ended_ns))
+
+
 def last_packets_ns(context: RuleContext) -> tuple[int, int]:
     """Times of the last packets of client and broker."""
     connection: Connection = context.session.connection

@@ -224,9 +224,14 @@ def judge_released(context: RuleContext, connection_id: str, keys: tuple[Key, ..
 def _deleted(context: RuleContext, name: str) -> None:
     context.memory.get("own queues", {}).pop(name, None)
     if context.ts_ns is not None:
-        who = client_of(context).application or client_of(context).host or "a client"
-        words = f"deleted in packet {context.number} by {who}"
+        words = deleted_by(context, context.number)
         contribute(context, judge_deleted, queue_key(context, name), context.ts_ns, words)
+
+
+def deleted_by(context: RuleContext, number: int) -> str:
+    """In which packet something was deleted, and by whom."""
+    who = client_of(context).application or client_of(context).host or "a client"
+    return f"deleted in packet {number} by {who}"
 
 
 def judge_deleted(context: RuleContext, key: Key, ts_ns: int, words: str) -> None:

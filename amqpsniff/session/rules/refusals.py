@@ -8,23 +8,27 @@ the same name successfully at once (`Probe`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.session.codes import SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet, name_at, reply_text, route, subject_of_text
 from amqpsniff.session.rules.occasions import BY_BROKER, PASSIVE
-from amqpsniff.session.rules.peers import ender
+from amqpsniff.session.rules.peers import client_of, ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.shared_state import drop, remember
+from amqpsniff.session.rules.shared_state import contribute, drop, remember, report_at
 from amqpsniff.session.rules.topology import subject_of
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 from amqpsniff.units import duration
 
 _MISSING, _FAILED = 404, 406
 """NOT_FOUND, PRECONDITION_FAILED."""
+
+_MISSED = re.compile(r"no (queue|exchange) ('.*') in vhost '(.*?)'")
+"""A queue or exchange that is not there, in a reply text of RabbitMQ."""
 
 _TIMEOUT = re.compile(r"Timeout value used: (\d{1,12}) ms")
 """The time that the broker allows, in its text."""
@@ -68,7 +72,7 @@ def closed(context: RuleContext) -> None:
         return
     declare = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
     passive = declare[0] == context.channel.blamed_packet_number is not None
-    detail = reply_text(code, text) + _request(context.channel, method, passive)
+    detail = reply_text(code, text) + _request(context, method, passive)
     subject = subject_of_text(text or "")
     text = text or ""
     if code == _FAILED and "inequivalent arg" in text:
@@ -81,8 +85,35 @@ def closed(context: RuleContext) -> None:
         what, variant = remedy(code, text)
         if code == _MISSING and passive:
             _refuse(context, declare[1], Probe(context, detail + what, variant, subject))
+        elif named := _MISSED.search(text) if code == _MISSING else None:
+            variant, detail = context.variant_for(CLOSED, subject, detail, variant)
+            name = named[2][1:-1] if named[1] == "queue" else named[2]
+            thing = named[1], (client_of(context).server, named[3], name)
+            where = context.channel.number, context.place
+            contribute(context, judge_missing, *thing, detail, what, variant, *where)
         else:
             context.report(CLOSED, detail + what, variant=variant, subject=subject)
+
+
+def judge_missing(
+    context: RuleContext,
+    kind: str,
+    key: Sequence[str],
+    detail: str,
+    what: str,
+    variant: Any,
+    channel: int,
+    place: Sequence[Any],
+) -> None:
+    """The broker closed a channel because a queue or exchange is not there: was it deleted?"""
+    if kind == "queue":
+        words = [words for _, words in context.shared.get("deletions", {}).get(tuple(key), ())]
+    else:
+        words = context.shared.get("exchanges deleted", {}).get(tuple(key), ())
+    if words:
+        what = f"; {words[-1]}: declare it again, or end what uses it"
+    variant = tuple(variant) if isinstance(variant, list) else variant
+    report_at(context, Place(*place), CLOSED, detail + what, channel=channel, variant=variant)
 
 
 @where(PASSIVE)
@@ -167,17 +198,20 @@ def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
 
 
-def _request(channel: Any, method: str | None, passive: bool) -> str:
+def _request(context: RuleContext, method: str | None, passive: bool) -> str:
     """The request that the broker refused, as text: the waiting one, or the last publish."""
     if method is None:
         return ""
+    channel = context.channel
     if passive:
         packet = in_packet(channel.blamed_packet_number)
         return f"; answer to a passive {method}{packet}, which only looks whether it is there"
     if channel.blamed_packet_number is not None:
         return f"; answer to {method} in packet {channel.blamed_packet_number}"
-    if method == "basic.publish" and channel.times.last_publish_number:
-        return f"; answer to {method}, the last in packet {channel.times.last_publish_number}"
+    times = channel.times
+    later = context.ts_ns is not None and times.last_publish_ns > context.ts_ns  # read before
+    if method == "basic.publish" and times.last_publish_number and not later:
+        return f"; answer to {method}, the last in packet {times.last_publish_number}"
     return f"; answer to {method}"
 
 

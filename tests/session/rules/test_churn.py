@@ -260,3 +260,9 @@ def test_connections_that_the_broker_closes_are_no_churn() -> None:
         ),
         "connection-churn",
     )
+
+
+def test_connections_that_end_because_a_channel_failed_are_no_churn() -> None:
+    text = "NOT_FOUND - no exchange 'e' in vhost '/'"
+    refused = f'S1: channel.close reply_code=404 reply_text="{text}" class_id=60 method_id=40'
+    assert not found(connections(7, more=refused), "connection-churn")

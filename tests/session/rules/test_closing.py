@@ -192,7 +192,7 @@ def test_a_connection_that_ends_without_a_close() -> None:
         FIN S
         """, "disconnect-unclean")  # fmt: skip
     assert row["detail"].startswith(
-        "the client ended TCP after 2.02 s (FIN), last frames: the client's 2.00 s before"
+        "the client ended TCP after 2.01 s (FIN), last frames: the client's 2.00 s before"
     )
     assert row["detail"].endswith(
         "left open: 1 channel, 1 consumer, 1 delivery not acknowledged, 1 publish not confirmed"
@@ -208,6 +208,7 @@ def test_a_connection_that_ends_without_a_close() -> None:
         ("no_ack=1", 0, 99, "RST C", ""),  # it had all that it wanted
         ("no_ack=1", 1_989, 10, "RST S", ""),
         ("no_ack=1", 1_989, 10, "FIN C", ""),  # it had read everything
+        ("no_ack=1", 1_989, 10, "FIN C\n        @+1ms RST S", ""),  # as RabbitMQ answers it
         ("", 1_989, 10, "RST C", ""),
         ("no_ack=1\n        C1: queue.declare queue=q exclusive=1", 1_989, 10, "RST C", ""),
     ],

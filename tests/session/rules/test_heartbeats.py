@@ -289,6 +289,35 @@ def insist(talk: wire.Talk, side: int, octets: bytes, heard: bytes | None = None
             talk.put(1 - side, heard)
 
 
+@pytest.mark.parametrize("late", [b"", HEARTBEAT_FRAME])
+def test_a_client_that_gives_a_silent_broker_up(late: bytes) -> None:
+    """Its FIN arrived, so the path was not cut, and what comes later changes nothing."""
+    talk = cut()
+    talk.wait(9_000_000_000)
+    talk.client(HEARTBEAT_FRAME)
+    talk.wait(6_000_000_000)
+    fin = talk.client(flags=wire.FIN | wire.ACK)
+    behind = talk.sent[0] + 1
+    talk.server(ack=behind)
+    talk.wait(13_000_000_000)
+    if late:
+        talk.server(late, ack=behind)
+        talk.client(flags=wire.RST)
+    else:
+        talk.server(flags=wire.RST | wire.ACK, ack=behind)
+    codes = "path-interrupted", "heartbeat-missed", "disconnect-unclean"
+    missed, unclean = sorted(told_of(talk.packets, *codes), key=lambda row: row["code"])[::-1]
+    assert (missed["code"], missed["ts_ns"], missed["detail"]) == (
+        "heartbeat-missed",
+        fin.ts_ns,
+        "nothing from the broker for 15.0 s, heartbeat 10 s; then TCP was ended by the other side",
+    )
+    assert unclean["ts_ns"] == fin.ts_ns
+    assert unclean["detail"].startswith(
+        "the client ended TCP after 15.0 s (FIN), last frames: the client's 6.00 s before"
+    )
+
+
 def test_a_cut_in_one_direction() -> None:
     """The broker has the client's bytes, and what it answers does not arrive."""
     talk = cut()

@@ -416,3 +416,43 @@ def test_what_was_made_may_lie_in_a_hole() -> None:
     assert saying.found(PROBE + "GAP C 50\nC1: channel.close\n", "channel-closed-by-broker") == []
     later = PROBE + "@+11000ms S: connection.unblocked\nGAP C 50\nC1: channel.close\n"
     assert saying.found(later, "channel-closed-by-broker") == MISSING
+
+
+@pytest.mark.parametrize(
+    ("thing", "deleted", "used", "method"),
+    [
+        ("exchange", "exchange.delete exchange=e", "basic.publish exchange=e | body=1", (60, 40)),
+        ("queue", "queue.delete queue=e", "basic.get queue=e", (60, 70)),
+    ],
+)
+@pytest.mark.parametrize("name", ["e", "f"])
+def test_who_deleted_what_is_missing(
+    thing: str, deleted: str, used: str, method: tuple[int, int], name: str
+) -> None:
+    text = f"""
+        a.handshake client='{{"connection_name": "ops"}}'
+        a.C1: channel.open
+        a.S1: channel.open-ok
+        [gone] a.C1: {deleted}
+        [ok] a.S1: {deleted.split(maxsplit=1)[0]}-ok
+        b.handshake
+        b.C1: channel.open
+        b.S1: channel.open-ok
+        b.C1: {used.replace("=e", f"={name}")}
+        b.""" + _closed(404, f"NOT_FOUND - no {thing} '{name}' in vhost '/'", method).replace(
+        "[close] ", ""
+    )
+    (line,) = said(text, "channel-closed-by-broker")
+    packet = "gone" if thing == "exchange" else "ok"
+    advice = f"deleted in packet {packet} by ops: declare it again, or end what uses it"
+    assert line.endswith(advice if name == "e" else "declare it first, or correct its name")
+
+
+def test_a_close_that_is_read_after_later_frames() -> None:
+    """A direction may wait midstream until it is understood: what came later is no reason."""
+    rows = of_capture(CAPTURES / "cases" / "closes_midstream.pcap.gz")
+    details = {row["code"]: row["detail"] for row in rows}
+    refused = details["channel-closed-by-broker"]
+    assert refused.endswith("; answer to basic.publish; declare it first, or correct its name")
+    told_to = details["connection-forced-closed"]
+    assert told_to == "320 CONNECTION_FORCED - password rotated"
