@@ -47,6 +47,7 @@ class Talk:
     ended_by: int | None = None
     tls: None = None
     starts: tuple[int, int] = (0, 0)
+    packets: tuple[int, int] = (1, 1)
     start_ns: int = 0
     serial: int = 0
 
