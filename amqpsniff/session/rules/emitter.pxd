@@ -31,7 +31,7 @@ cdef class Emitter:
     cdef RuleContext _context(self, Session session, Channel channel, object number, object ts_ns, MethodFrame frame, Request request, dict facts)
     cdef int emit_misplaced(self, str event, Session session, Channel channel, FrameRows frames, long long row) except? -1
     cdef int emit_method(self, Session session, Channel channel, MethodFrame frame, Request request) except? -1
-    cdef int _method_bits(self, Session session, MethodFrame frame, Request request) except? -1
+    cdef int _method_bits(self, Session session, MethodFrame frame) except? -1
     cdef int on_channel_end(self, Channel channel) except? -1
     cdef int on_connection_end(self, Session session) except? -1
     cdef int on_capture_end(self, object number, object ts_ns) except? -1

@@ -226,7 +226,7 @@ class Emitter:
             context = self._context(
                 session, channel, frame.number, frame.ts_ns, frame, request, None
             )
-            ask(rules, context, self._method_bits(session, frame, request))
+            ask(rules, context, self._method_bits(session, frame))
         if request is None or channel is None or request.side != 0:
             return 0
         if frame.ts_ns == NULL or request.ts_ns == NULL:
@@ -247,21 +247,16 @@ class Emitter:
             ask(self.rules.get("replied", _NONE), context, ANYTHING)
         return 0
 
-    def _method_bits(
-        self, session: Session, frame: MethodFrame, request: Request | None
-    ) -> cython.int:
-        """The bits of a method; for a broker's reply, with the arguments of its request."""
+    def _method_bits(self, session: Session, frame: MethodFrame) -> cython.int:
+        """The bits of a method."""
         wanted: cython.int = self.gated[frame.method]
         if wanted == 0:
             return ANYTHING
         octets: Any = None
         if wanted & _ARGUMENTS:
             arguments: Texts = frame.rows.arguments
-            row: cython.longlong = frame.row
-            if frame.side == 1 and request is not None:
-                arguments, row = request.rows.arguments, request.row
-            if arguments is not None:  # its rows were not taken yet
-                octets = arguments.bytes_of(row)
+            if arguments is not None:
+                octets = arguments.bytes_of(frame.row)
         handshake: HandshakeArguments = session.handshake.get(frame.name)
         if handshake is not None and handshake.json == octets:
             octets = handshake.json  # whose hash is known

@@ -194,10 +194,11 @@ BUSY_BYTES = 10_000_000
 """Bytes with which few messages may be too many for a client at once."""
 
 PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER, CONSUMES = (1 << place for place in range(10, 16))
-"""Bits of a method and its arguments, of a broker's reply those of its request: `passive` is true;
-a name begins with `x-`; the JSON is longer than `MANY_ENTRIES_BYTES` or has more than `DEEP` tables
-and arrays; `exclusive` or `auto_delete` is true, or was cut; the broker sent it; it is about a
-connection or channel that has or had consumers."""
+"""Bits of a method and its arguments: `passive` is true; a name begins with `x-`; the JSON is
+longer than `MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays; `exclusive` or
+`auto_delete` is true, or was cut; the broker sent it; it is about a connection or channel that has
+or had consumers.
+"""
 
 SINCE = "consumers since"
 """Name in `memory` of (time, packet) of the last basic.consume by (channel number, queue)."""

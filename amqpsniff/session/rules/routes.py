@@ -17,13 +17,12 @@ import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
-from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame
 from cython.cimports.amqpsniff.session.routes import Route, Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import CONSUMES, EXTENDED
+from cython.cimports.amqpsniff.session.rules.occasions import CONSUMES
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import capture_at
 from amqpsniff.session.method_frame import read
@@ -161,20 +160,12 @@ def declared(context: RuleContext) -> None:
         note(context, DECLARED, frame.queue, context.ts_ns)
 
 
-@asked_where(EXTENDED)
-def limited(context: RuleContext) -> None:
-    """queue.declare-ok: note the length limit of the queue, from the rows of its request."""
-    request: Request = context.request
-    column = None if request is None else request.rows.arguments
-    octets = None if column is None else column.bytes_of(request.row)
-    if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets:
-        return
-    queue = context.frame.queue
-    if not queue:
-        return
-    most = table_of(read(octets), "arguments").get("x-max-length")
-    elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
-    note(context, LIMITS, queue, None if elsewhere else most)
+def note_limit(context: RuleContext, octets: bytes, arguments: dict[str, Any]) -> None:
+    """A queue was declared with these arguments: note its length limit."""
+    if b'"x-max-length"' in octets:
+        most = arguments.get("x-max-length")
+        elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
+        note(context, LIMITS, context.frame.queue, None if elsewhere else most)
 
 
 def purged(context: RuleContext) -> None:
@@ -1056,7 +1047,6 @@ def _reached(
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (declared,),
-    "queue.declare-ok": (limited,),
     "queue.purge": (purged,),
     "exchange.declare": (declared_exchange,),
     "queue.bind": (bound,),

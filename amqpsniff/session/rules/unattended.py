@@ -47,6 +47,7 @@ from amqpsniff.session.rules.routes import (
     got_on,
     is_given_up,
     note,
+    note_limit,
     read_all,
     routes_by_queue,
 )
@@ -54,10 +55,13 @@ from amqpsniff.session.rules.rpc import DIRECT
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
+    drop,
     open_channels,
+    remember,
     remembered,
     report_at,
 )
+from amqpsniff.session.rules.unread import note_target
 from amqpsniff.units import duration
 
 Routes = dict[tuple[str, ...], list[tuple[str, ...]]]
@@ -98,6 +102,13 @@ of the last)."""
 
 TEMPORARY = "temporary queues"
 """Name in `memory` and `shared` of queues that may go with their consumers."""
+
+ARGUMENTS = "arguments of declarations"
+"""Name in `memory` of the arguments of declarations that wait for their answer, as JSON, by channel
+number, packet and row."""
+
+MAX_ARGUMENTS_BYTES = 1_024
+"""Length of arguments that are remembered: programs have some hundred."""
 
 
 @where(EXCLUSIVE | EXTENDED)
@@ -578,13 +589,34 @@ _KEPT = (b'"x-dead-letter-exchange"', b'"x-max-length', b'"x-expires"', b'"x-que
 
 
 @where(EXTENDED)
-def limited(context: RuleContext) -> None:
-    """queue.declare-ok: note how long messages live, while the rows of its request are there."""
-    column = None if context.request is None else context.request.rows.arguments
-    octets = (None if column is None else column.bytes_of(context.request.row)) or b""
-    if b'"x-message-ttl"' not in octets or b'"passive":true' in octets or not context.frame.queue:
+def asks(context: RuleContext) -> None:
+    """queue.declare: remember its arguments until the answer, when its row may be gone."""
+    frame = context.frame
+    octets = frame.arguments_json
+    if not octets or b'"passive":true' in octets or len(octets) > MAX_ARGUMENTS_BYTES:
         return
-    lives_ms = table_of(read(octets), "arguments").get("x-message-ttl")
+    key = context.channel.number, frame.number, frame.row
+    remember(context, context.memory.setdefault(ARGUMENTS, {}), key, octets)
+
+
+@requires(ARGUMENTS)
+def declared(context: RuleContext) -> None:
+    """queue.declare-ok: what the arguments say of messages in the queue."""
+    request = context.request
+    if request is None:
+        return
+    key = context.channel.number, request.number, request.row
+    octets = drop(context, context.memory[ARGUMENTS], key)
+    if octets is not None and context.frame.queue:
+        arguments = table_of(read(octets), "arguments")
+        note_limit(context, octets, arguments)
+        note_target(context, arguments)
+        note_lives(context, octets, arguments)
+
+
+def note_lives(context: RuleContext, octets: bytes, arguments: dict[str, Any]) -> None:
+    """A queue was declared with these arguments: note how long messages live in it."""
+    lives_ms = arguments.get("x-message-ttl")
     if isinstance(lives_ms, int):
         elsewhere = any(name in octets for name in _KEPT)
         key = queue_key(context, context.frame.queue)
@@ -676,8 +708,8 @@ def _is_like(one: str, other: str) -> bool:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "queue.declare": (temporary, expiring),
-    "queue.declare-ok": (limited,),
+    "queue.declare": (temporary, expiring, asks),
+    "queue.declare-ok": (declared,),
     "queue.delete": (deleted,),
     "basic.cancel": (cancelled,),
     "channel.close": (channel_closed, absent),

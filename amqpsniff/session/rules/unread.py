@@ -15,11 +15,10 @@ from typing import Any
 
 import cython
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER, EXTENDED
+from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER
 
-from amqpsniff.decode.json_objects import table_of
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_frame import read, read_reason
+from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, names_text, number_of, queue_text, route
 from amqpsniff.session.rules.queues import queue_key
@@ -79,15 +78,8 @@ def reads(context: RuleContext) -> None:
         note(context, READ, context.queue, True)
 
 
-@where(EXTENDED)
-def declared(context: RuleContext) -> None:
-    """queue.declare-ok: where dead letters go, while the rows of its request are there."""
-    request = context.request
-    column = None if request is None else request.rows.arguments
-    octets = None if column is None else column.bytes_of(request.row)
-    if not octets or b'"x-dead-letter-exchange"' not in octets or not context.frame.queue:
-        return
-    arguments = table_of(read(octets), "arguments")
+def note_target(context: RuleContext, arguments: dict[str, Any]) -> None:
+    """A queue was declared with these arguments: note where its dead letters go."""
     names = (arguments.get(f"x-dead-letter-{name}") for name in ("exchange", "routing-key"))
     exchange, key = (name if isinstance(name, str) else None for name in names)
     if exchange is not None:
@@ -295,7 +287,6 @@ def judge_direct(context: RuleContext, published: Seen) -> None:
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (reads,),
     "basic.get": (reads,),
-    "queue.declare-ok": (declared,),
     "discarded": (rejected,),
     "channel.close": (refused,),
     "connection-ends": (ended,),

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from amqpsniff.options import Options
+from amqpsniff.pipeline import Pipeline
+from amqpsniff.plan import Plan
 from tests.session.rules.saying import said
+from tests.session.script import Script
+from tests.tcp import wire
 
 OPEN = """
     handshake client='{"connection_name": "shop"}'
@@ -218,6 +223,30 @@ def test_messages_that_expired_without_a_word() -> None:
 )  # fmt: skip
 def test_messages_that_need_not_be_lost(text: str) -> None:
     assert said(text, "messages-dropped") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rest"),
+    [
+        ("x-message-ttl", LIMITED + PUBLISH * 12 + END),
+        ("x-max-length", LIMITED + PUBLISH * 120 + END),
+    ],
+)
+def test_an_answer_that_is_read_later_than_its_declaration(arguments: str, rest: str) -> None:
+    """Readers take some packets at a time, and forget the rows of frames that nobody asked for."""
+    joined = Pipeline(Options(), Plan(("messages", "findings")))
+    talk = wire.Talk()
+    talk.hands()
+    script = Script(OPEN + rest.replace("x-message-ttl", arguments))
+    for packet in script.packets:
+        talk.now = packet.ts_ns
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    for packet in talk.packets:
+        joined.feed(wire.batch([packet]))
+    joined.finish()
+    found = [one.detail for one in joined.findings() if one.code == "messages-dropped"]
+    assert len(found) == 1
+    assert f"was declared with {arguments} 100" in found[0]
 
 
 # names that differ by a letter
