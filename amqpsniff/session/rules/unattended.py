@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import table_of
+from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.findings.records import NEVER
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
@@ -595,6 +596,8 @@ def asks(context: RuleContext) -> None:
     octets = frame.arguments_json
     if not octets or b'"passive":true' in octets or len(octets) > MAX_ARGUMENTS_BYTES:
         return
+    if frame.flags & NO_WAIT:
+        return  # no answer will come
     key = context.channel.number, frame.number, frame.row
     remember(context, context.memory.setdefault(ARGUMENTS, {}), key, octets)
 
