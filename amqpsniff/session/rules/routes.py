@@ -127,8 +127,14 @@ DELIVERED = "delivered by route"
 COMPARED = "words compared"
 """Name in `RuleContext.shared` of how many were, see `MAX_COMPARED`."""
 
+REACHED = "queues reached"
+"""Name in `RuleContext.shared` of the queues that messages on a route reach, see `_reached`."""
+
 BY_QUEUE = "routes by queue"
-"""Name in `RuleContext.shared` of what `routes_by_queue` has made."""
+"""Name in `RuleContext.shared` of what `routes_to` has made: by server, the routes by queue."""
+
+TAKEN = "deliveries by queue"
+"""Name in `RuleContext.shared` of what `delivered_to` has counted."""
 
 LIMITS = "queues with a length limit"
 """Name in `RuleContext.memory` of x-max-length by queue, where messages go from the queue's head
@@ -629,9 +635,9 @@ def judge_routes(context: RuleContext) -> None:
         if any(queue for _, queue, _ in known.bindings)
     }  # virtual hosts with queues bound to exchanges
     for key, rows in published.items():
-        if key[0] in hidden:
-            continue
         where, exchange = key[:2], key[2]
+        if not exchange or where[0] in hidden:
+            continue
         reached = _reached(context, where, exchange, key[3])
         if reached is None and where in fed and _has_no_queue(context, where, exchange, rows):
             reached = set(), set()
@@ -666,28 +672,36 @@ def judge_routes(context: RuleContext) -> None:
             judge_unreceived(context, places, by_server.get(server, {}))
 
 
-def routes_by_queue(context: RuleContext) -> dict[tuple[str, ...], list[tuple[Any, bool]]]:
-    """By queue (server, virtual host, name): the routes of publishes that reach it, as far as the
-    capture shows, and whether each reaches no other. At the end of the capture; made once.
+def routes_to(context: RuleContext, queue: Sequence[str]) -> list[tuple[Any, bool]]:
+    """Routes of publishes that reach a queue (server, virtual host, name), as far as the capture
+    shows, and whether each reaches no other. At the end of the capture.
     """
-    if BY_QUEUE not in context.shared:
-        found: dict[tuple[str, ...], list[tuple[Any, bool]]] = {}
+    by_server: dict[str, dict[Any, list[Any]]] = context.shared.setdefault(BY_QUEUE, {})
+    if not by_server:
         for name in context.shared.get(PUBLISHED, {}):
-            queues = queues_of(context, name[:2], *name[2:])
-            for queue in queues:
-                found.setdefault((*name[:2], queue), []).append((name, len(queues) == 1))
-        context.shared[BY_QUEUE] = found
-    known: dict[tuple[str, ...], list[tuple[Any, bool]]] = context.shared[BY_QUEUE]
-    return known
+            by_server.setdefault(name[0], {None: []})[None].append(name)
+    by_queue = by_server.get(queue[0], {})
+    for name in by_queue.pop(None, ()):  # asked for the first time
+        queues = queues_of(context, name[:2], *name[2:])
+        for reached in queues:
+            by_queue.setdefault((*name[:2], reached), []).append((name, len(queues) == 1))
+    return by_queue.get(tuple(queue), [])
 
 
-def delivered_by_queue(context: RuleContext) -> Counter[tuple[Any, ...]]:
-    """Deliveries by server, virtual host and queue, None for those of a queue that is unknown."""
-    got: Counter[tuple[Any, ...]] = Counter()
-    for name in context.shared.get(DELIVERED, {}):
-        for one in got_on(context, name, None):
-            got[(*name[:2], one.queue)] += one.total
-    return got
+def delivered_to(context: RuleContext, queue: Sequence[str]) -> int:
+    """Deliveries from a queue (server, virtual host, name), and those of its virtual host whose
+    queue is unknown. At the end of the capture.
+    """
+    got: Counter[tuple[Any, ...]] | None = context.shared.get(TAKEN)
+    if got is None:
+        got = context.shared[TAKEN] = Counter()
+        for name, rows in context.shared.get(DELIVERED, {}).items():
+            for row in rows:
+                if isinstance(row, _Delivered):
+                    got[(*name[:2], row.queue)] += row.total
+                else:
+                    got[(*name[:2], row.origin[1])] += row.count
+    return got[tuple(queue)] + got[(*queue[:2], None)]
 
 
 def read_all(rows: Iterable[Any]) -> list[_Published]:
@@ -712,7 +726,10 @@ def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:
     return first, total, max(publish.last_number for publish in publishes)
 
 
-_Shown = tuple[Any, Any, tuple[set[str], set[str]]]
+_Reached = tuple[set[str], set[str]]
+"""Queues that are reached, and those that may be; see `_reached`."""
+
+_Shown = tuple[Any, Any, _Reached]
 """A route, its publishes, and the queues that they reach; see `_reached`."""
 
 
@@ -885,10 +902,9 @@ def judge_idle(
     context: RuleContext, where: Vhost, idle: list[Any], by_route: Mapping[Any, list[Any]]
 ) -> None:
     """Report consumers that got nothing, though messages for their queue are published."""
-    by_queue = routes_by_queue(context)
     for heard_ns, words, queue, channel, place in idle:
         here = Place(*place)
-        reached = [name for name, _ in by_queue.get((*where, queue), ())]
+        reached = [name for name, _ in routes_to(context, (*where, queue))]
         until_ns = heard_ns - STOPPED_NS
         rows = [row for name in reached for row in read_all(by_route[name])]
         count = sum(known_until(row.steps, until_ns) for row in rows)
@@ -909,15 +925,12 @@ def judge_limited(
     context: RuleContext, limited: Mapping[Any, int], published: Mapping[Any, list[Any]]
 ) -> None:
     """Report queues that got more than their limit and what their consumers got allow."""
-    if not limited:
-        return
-    by_queue, got = routes_by_queue(context), delivered_by_queue(context)
     for key, most in limited.items():
-        names = [name for name, alone in by_queue.get(key, ()) if alone]
+        names = [name for name, alone in routes_to(context, key) if alone]
         if not names or key in context.shared.get("deletions", {}):
             continue
         first, came, last = extent([one for name in names for one in read_all(published[name])])
-        taken = got[key] + got[(*key[:2], None)]
+        taken = delivered_to(context, key)
         if came - taken <= most:
             continue
         detail = (
@@ -1010,10 +1023,20 @@ def queues_of(context: RuleContext, where: Vhost, exchange: str, key: str) -> se
 
 def _reached(
     context: RuleContext, where: Sequence[str], exchange: str, key: str
-) -> tuple[set[str], set[str]] | None:
+) -> _Reached | None:
     """Queues that messages on a route reach by the captured bindings, and those that they may reach
-    by their headers; None if an exchange on the way is unknown.
+    by their headers; None if an exchange on the way is unknown. At the end of the capture.
     """
+    known: dict[tuple[str, ...], _Reached | None] = context.shared.setdefault(REACHED, {})
+    name = (*where, exchange, key)
+    if name not in known:
+        known[name] = _follow_bindings(context, where, exchange, key)
+    return known[name]
+
+
+def _follow_bindings(
+    context: RuleContext, where: Sequence[str], exchange: str, key: str
+) -> _Reached | None:
     exchanges = context.shared.get("exchanges of routes", {})
     queues: tuple[set[str], set[str]] = (set(), set())
     words = _words_in(key)

@@ -43,14 +43,14 @@ from amqpsniff.session.rules.routes import (
     PUBLISHED,
     STOPPED_NS,
     STOPPED_PUBLISHED,
-    delivered_by_queue,
+    delivered_to,
     extent,
     got_on,
     is_given_up,
     note,
     note_limit,
     read_all,
-    routes_by_queue,
+    routes_to,
 )
 from amqpsniff.session.rules.rpc import DIRECT
 from amqpsniff.session.rules.shared_state import (
@@ -64,9 +64,6 @@ from amqpsniff.session.rules.shared_state import (
 )
 from amqpsniff.session.rules.unread import note_target
 from amqpsniff.units import duration
-
-Routes = dict[tuple[str, ...], list[tuple[str, ...]]]
-"""Routes by queue, both as they are kept."""
 
 MS = SECOND_NS // 1000
 
@@ -208,11 +205,10 @@ def judge_unattended(context: RuleContext) -> None:
         return
     hidden = shared.get("hidden from routes", {})
     lost = {server for server, (frames,) in hidden.items() if frames}
-    routes = _routes(context)
-    _judge_links(context, routes, lost)
+    _judge_links(context, lost)
     _judge_private(context, lost)
     _judge_expired(context, lost)
-    _judge_lives(context, routes, hidden)
+    _judge_lives(context, hidden)
     _judge_misnamed(context, hidden)
     for key, rows in shared.get(LEFT, {}).items():
         if key[0] in lost:
@@ -221,7 +217,7 @@ def judge_unattended(context: RuleContext) -> None:
         others = set(shared.get("consumers of queues", {}).get(key, ()))
         if key in shared.get("deletions", {}) or others - {row[3].connection_id for row in rows}:
             continue
-        count, last_ns = _published_since(context, routes, key, place.ts_ns)
+        count, last_ns = _published_since(context, key, place.ts_ns)
         if count >= STOPPED_PUBLISHED and last_ns - place.ts_ns >= STOPPED_NS:
             detail = (
                 f"{words} of {queue_text(key[2])} {how}{in_packet(place.packet_number)}, and "
@@ -231,19 +227,14 @@ def judge_unattended(context: RuleContext) -> None:
             report_at(context, place, "queue-abandoned", detail, channel=channel, subject=key)
 
 
-def _routes(context: RuleContext) -> Routes:
-    """The routes with publishes by the one queue that they reach."""
-    if not any(name in context.shared for name in (LEFT, STARVED, LIVES)):
-        return {}
-    return {
-        queue: [name for name, alone in names if alone]
-        for queue, names in routes_by_queue(context).items()
-    }
+def _published_for(context: RuleContext, queue: Sequence[str]) -> list[tuple[Any, Any]]:
+    """The routes that reach a queue and no other, and their publishes."""
+    published = context.shared.get(PUBLISHED, {})
+    names = [name for name, alone in routes_to(context, queue) if alone]
+    return [(name, read_all(published.get(name, ()))) for name in names]
 
 
-def _published_since(
-    context: RuleContext, routes: Routes, key: Sequence[str], ts_ns: int
-) -> tuple[int, int]:
+def _published_since(context: RuleContext, key: Sequence[str], ts_ns: int) -> tuple[int, int]:
     """Lower bound of the messages for a queue after a time, and the time of the last; 0 if a
     consumer got any of them, or if the queue may be deleted.
     """
@@ -252,10 +243,10 @@ def _published_since(
         return 0, 0
     if _came_over_links(context, key) > ts_ns:
         return 0, 0
-    for name in routes.get(tuple(key), ()):
+    for name, publishes in _published_for(context, key):
         if got_on(context, name, ts_ns + UNDER_WAY_NS):
             return 0, 0
-        for publish in read_all(context.shared[PUBLISHED][name]):
+        for publish in publishes:
             count += known_after(publish.total, publish.steps, ts_ns + UNDER_WAY_NS)
             last_ns = max(last_ns, publish.last_ns)
     return count, last_ns
@@ -333,7 +324,7 @@ def judge_starved(
         known.append((words, until_ns, channel, Place(*place)))
 
 
-def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
+def _judge_links(context: RuleContext, lost: set[str]) -> None:
     """Report links without credit for whose queue messages are published."""
     shared, vhosts_of = context.shared, dict[str, set[str]]()
     if STARVED not in shared:
@@ -349,7 +340,7 @@ def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
             count = last_ns = 0
             if len(vhosts) == 1:
                 key = (server, *vhosts, queue)
-                count, last_ns = _published_since(context, routes, key, place.ts_ns)
+                count, last_ns = _published_since(context, key, place.ts_ns)
             since = f" in the {duration(last_ns - place.ts_ns)} since"
             if count < STOPPED_PUBLISHED or last_ns - place.ts_ns < STOPPED_NS:
                 count, since = 0, ""
@@ -632,36 +623,32 @@ def judge_limited(context: RuleContext, key: Sequence[str], lives_ms: int | None
     lives.add(lives_ms)
 
 
-def _judge_lives(context: RuleContext, routes: Routes, hidden: Collection[str]) -> None:
+def _judge_lives(context: RuleContext, hidden: Collection[str]) -> None:
     """Report queues that got more messages, of those that would have expired, than came out."""
     shared = context.shared
     doubted = (shared.get("deletions", {}), shared.get(TEMPORARY, {}))
-    if LIVES not in shared:
-        return
-    got = delivered_by_queue(context)
-    for key, lives in shared[LIVES].items():
-        *at, queue = key
+    for key, lives in shared.get(LIVES, {}).items():
         purged = None in shared.get("limits of routes", {}).get(key, ())
         doubt = purged or any(key in one for one in doubted) or _came_over_links(context, key)
         if key[0] in hidden or None in lives or doubt:
             continue
         until_ns = (context.ts_ns or 0) - max(lives) * MS - UNDER_WAY_NS
-        rows = [one for name in routes.get(key, ()) for one in read_all(shared[PUBLISHED][name])]
+        rows = [one for _, publishes in _published_for(context, key) for one in publishes]
         came = sum(
             one.total if one.last_ns <= until_ns else known_until(one.steps, until_ns)
             for one in rows
         )
-        taken = sum(got.get((*at, one), 0) for one in (queue, None))
+        taken = delivered_to(context, key)
         if came - taken >= STOPPED_PUBLISHED:
             first, _, last = extent(rows)
             detail = (
-                f"{queue_text(queue)} was declared with x-message-ttl {max(lives)} and without a "
+                f"{queue_text(key[2])} was declared with x-message-ttl {max(lives)} and without a "
                 f"dead-letter exchange; {number_of(came, 'message')} came into it until they had "
                 f"to expire, and {number_of(taken, 'message')} to consumers: {came - taken} or "
                 f"more are gone"
             )
             many = (came - taken, last)
-            report_at(context, first.place, "messages-dropped", detail, *many, subject=queue)
+            report_at(context, first.place, "messages-dropped", detail, *many, subject=key[2])
 
 
 def _judge_misnamed(context: RuleContext, hidden: Collection[str]) -> None:
