@@ -8,7 +8,6 @@ A time that is null is `NULL` there, and its row is left out; a code that is nul
 from __future__ import annotations
 
 from array import array
-from math import log2
 
 import cython
 from cython.cimports.amqpsniff.decode.method_layout import SEND
@@ -19,6 +18,11 @@ from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, WAYS
 from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp010 import overhead_bytes
+
+if cython.compiled:
+    from cython.cimports.libc.math import log2  # type: ignore[import-not-found]
+else:
+    from math import log2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +68,8 @@ class Times:
         self.amounts = _ZERO * rows
         self.count = 0
 
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
     def add(self, time: cython.longlong, amount: cython.longlong) -> cython.int:
         self.times[self.count] = time
         self.amounts[self.count] = amount
