@@ -19,7 +19,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import ERRORS, OPERATIONS, find, made_of
-from amqpsniff.archive.batch import Batch, Summary, run_here
+from amqpsniff.archive.batch import Batch, Summary, run_in_process
 from amqpsniff.archive.batch_reports import check_report, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import RunProgress
@@ -168,7 +168,7 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
             LOG.info(step.why)
 
     runner = None if spark is None else SparkRunner(spark)
-    return batch.run(runner or run_here, notice, runner.cores if runner else 1)
+    return batch.run(runner or run_in_process, notice, runner.cores if runner else 1)
 
 
 def _report(

@@ -57,7 +57,7 @@ from .surveys import (
     Surveyed,
     known_surveys,
     survey_all,
-    survey_here,
+    survey_in_process,
     survey_name,
     survey_orders,
 )
@@ -74,7 +74,7 @@ class Runner(Protocol):
         ...
 
 
-def run_here(
+def run_in_process(
     function: Callable[[Any], Any], items: Sequence[Any], watch: Callable[[], None]
 ) -> list[Any]:
     """A `Runner` for this process."""
@@ -227,7 +227,7 @@ class Batch:
         if self._surveys is None:
             self._surveys = known_surveys(self.folder, self._listed or self.find())
         files, missing = self._surveys
-        surveyed, missing = survey_here(missing, self.folder, seconds)
+        surveyed, missing = survey_in_process(missing, self.folder, seconds)
         self._surveys = [*files, *surveyed], missing
         if not missing and self._specs is None:
             self._make_plan()
@@ -239,7 +239,7 @@ class Batch:
 
     def run(
         self,
-        runner: Runner = run_here,
+        runner: Runner = run_in_process,
         notice: Callable[[RunProgress], None] = lambda step: None,
         cores: int = 1,
     ) -> Summary:

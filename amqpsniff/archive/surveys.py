@@ -158,7 +158,7 @@ def survey_all(order: SurveyOrder) -> list[Surveyed]:
     return found
 
 
-def survey_here(
+def survey_in_process(
     listed: Sequence[Listed], folder: Folder, seconds: float = HERE_SECONDS
 ) -> tuple[list[Surveyed], list[Listed]]:
     """Surveys of files on this machine that are made in this time, and the files that are left.

@@ -64,20 +64,20 @@ class Amqp010Framer:
         """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
         while at < end and half.mode == AMQP010:
             count: cython.longlong
-            if half.left > 0:
-                count = min(half.left, end - at)
-                half.left -= count
-                if half.left == 0:
+            if half.remaining > 0:
+                count = min(half.remaining, end - at)
+                half.remaining -= count
+                if half.remaining == 0:
                     self._row(half)
             else:
-                if half.kept == 0:
+                if half.stored == 0:
                     half.frame_offset = half.offset
                     half.expected = _HEADER_BYTES
-                count = min(half.expected - half.kept, end - at)
+                count = min(half.expected - half.stored, end - at)
                 half.keep(reader, at, count)
                 if half.skipping:  # there is no memory for it
                     self.lose(half)
-                elif half.kept == half.expected:
+                elif half.stored == half.expected:
                     self._take_header(half)
             half.offset += count
             at += count
@@ -85,7 +85,7 @@ class Amqp010Framer:
 
     def _take_header(self, half: Half) -> cython.int:
         """The header is complete, or the header and the numbers of a unit."""
-        octets: bytes = half.store.bytes_between(0, half.kept)
+        octets: bytes = half.store.bytes_between(0, half.stored)
         size: cython.longlong = octets[2] << 8 | octets[3]
         if half.expected == _HEADER_BYTES:
             if octets[0] & 0xF0 or octets[1] > 3 or octets[4] or octets[8:] != b"\0\0\0\0":
@@ -98,8 +98,8 @@ class Amqp010Framer:
             if octets[1] < 2 and octets[0] & _FIRST_FRAME and half.frame_size >= _UNIT_BYTES:
                 half.expected += _UNIT_BYTES
                 return 0
-        half.left = size - half.kept
-        if half.left == 0:
+        half.remaining = size - half.stored
+        if half.remaining == 0:
             self._row(half)
         return 0
 
@@ -109,7 +109,7 @@ class Amqp010Framer:
         handler: FrameHandler = self.handler
         connection.is_amqp010 = True
         if handler.methods_only and half.expected == _HEADER_BYTES:
-            half.kept = half.expected = 0
+            half.stored = half.expected = 0
             return handler.refresh(connection)
         handler._begin(half)
         if half.expected > _HEADER_BYTES:
@@ -119,7 +119,7 @@ class Amqp010Framer:
             if code < 0:
                 handler.report("method-unknown", half, "a control or command of AMQP 0-10")
         handler.frames.rows += 1
-        half.kept = half.expected = 0
+        half.stored = half.expected = 0
         half.empty()
         return 0
 
@@ -130,10 +130,10 @@ class Amqp010Framer:
 
     def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """Bytes of a half-stream are not in the capture."""
-        counted: cython.longlong = min(half.left, missing)
-        half.left -= counted
+        counted: cython.longlong = min(half.remaining, missing)
+        half.remaining -= counted
         half.offset += missing
-        if counted < missing or half.left == 0:
+        if counted < missing or half.remaining == 0:
             if counted and counted == missing:
                 self._row(half)
             else:

@@ -182,10 +182,10 @@ class ContentAssembler:
     @cython.cfunc
     def _find(self, half: Half, channel: cython.int) -> Content:
         """The content of a channel, open or not; None before the first."""
-        if half.active is not None and half.active.channel == channel:
-            return half.active
-        if half.others:
-            return half.others.get(channel)
+        if half.content is not None and half.content.channel == channel:
+            return half.content
+        if half.other_contents:
+            return half.other_contents.get(channel)
         return None
 
     @cython.cfunc
@@ -194,23 +194,23 @@ class ContentAssembler:
         content = self._find(half, channel)
         if content is not None:
             return content
-        if half.active is None:
-            half.active = Content()
-        if half.active.state == AWAIT_METHOD:
-            return half.active
-        full: cython.bint = not self.budget.allows(_OTHER) and half.others
-        if full or len(half.others) >= MAX_OPEN_CONTENTS:
+        if half.content is None:
+            half.content = Content()
+        if half.content.state == AWAIT_METHOD:
+            return half.content
+        full: cython.bint = not self.budget.allows(_OTHER) and half.other_contents
+        if full or len(half.other_contents) >= MAX_OPEN_CONTENTS:
             self._forget_oldest(half)
-        if not half.others:
-            half.others = {}
-        half.others[half.active.channel] = half.active
-        half.active = Content()
+        if not half.other_contents:
+            half.other_contents = {}
+        half.other_contents[half.content.channel] = half.content
+        half.content = Content()
         self.budget.held += _OTHER
-        return half.active
+        return half.content
 
     def _forget_oldest(self, half: Any) -> Any:
-        channel = next(iter(half.others))
-        content = half.others.pop(channel)
+        channel = next(iter(half.other_contents))
+        content = half.other_contents.pop(channel)
         self.budget.held -= _OTHER
         if content.state != AWAIT_METHOD:
             detail = (
@@ -230,7 +230,7 @@ class ContentAssembler:
     ) -> cython.int:
         """A method that carries content: open one on its channel; its frame is the last row."""
         channel: cython.int = half.frame_channel
-        content: Content = half.active
+        content: Content = half.content
         if content is None or content.channel != channel:
             content = self._free_content(half, channel)
         if content.state != AWAIT_METHOD:
@@ -530,8 +530,8 @@ class ContentAssembler:
         for content in sorted(half.contents(), key=_BY_NUMBER):
             if content.state != AWAIT_METHOD:
                 self._end(half, content, INCOMPLETE)
-        self.budget.held -= _OTHER * len(half.others)
-        half.others = {}
+        self.budget.held -= _OTHER * len(half.other_contents)
+        half.other_contents = {}
         return 0
 
     def _end(self, half: Half, content: Content, status: cython.int) -> cython.int:

@@ -364,7 +364,7 @@ class Decoder:
         self.framer.finish(half)
         if half.connection.is_amqp:
             self.handler.refresh(half.connection)
-        if half.active is not None and (half.active.state != AWAIT_METHOD or half.others):
+        if half.content is not None and (half.content.state != AWAIT_METHOD or half.other_contents):
             self.handler.contents.finish(half)
         return 0
 
@@ -403,7 +403,7 @@ class Decoder:
         self.handler.refresh(connection)
         connection_id, client, server = connection.name()
         capture = self._capture()
-        if self.log.again(code, connection_id, capture, channel, 1, number or None):
+        if self.log.count_more(code, connection_id, capture, channel, 1, number or None):
             if packet is None:
                 half.repeated = half.repeated or {}
                 half.repeated[code] = Repeated(half, code, detail, self.unreported)
@@ -432,7 +432,9 @@ class Decoder:
             repeated.count = 0
             connection_id, client, server = repeated.connection.name()
             capture, channel = self._capture(), repeated.channel
-            if not self.log.again(repeated.code, connection_id, capture, channel, count, number):
+            if not self.log.count_more(
+                repeated.code, connection_id, capture, channel, count, number
+            ):
                 location = (capture, number, None, connection_id, client, server, channel)
                 self.log.add(Finding(repeated.code, repeated.detail, *location, count))
         self.unreported.clear()
@@ -458,20 +460,22 @@ class Decoder:
             self._report("not-amqp", server, _UNASKED, (None, server.number, server.ts_ns))
         elif (
             refused
-            and client.connection.asked == _AMQP10_HEADER
+            and client.connection.requested_protocol == _AMQP10_HEADER
             and server.first_bytes == _SASL_HEADER
         ):
             packet = (None, server.number, server.ts_ns)
             self._report("login-demanded", server, "AMQP 1.0 without SASL was asked for", packet)
         elif (
             refused
-            and client.connection.asked == _SASL_HEADER[4:]
+            and client.connection.requested_protocol == _SASL_HEADER[4:]
             and server.first_bytes == b"AMQP" + _AMQP10_HEADER
         ):
             packet = (None, server.number, server.ts_ns)
             detail = "the client asked for AMQP 1.0 SASL, the broker offers AMQP 1.0"
             self._report("protocol-version-refused", server, detail, packet)
-        elif conversation.tls is not None or (client.connection.asked is None and not is_preamble):
+        elif conversation.tls is not None or (
+            client.connection.requested_protocol is None and not is_preamble
+        ):
             pass
         elif server.first_bytes[:4] == b"AMQP":
             if server.offset != PROTOCOL_HEADER_BYTES:

@@ -167,9 +167,9 @@ class Framer:
         search: Search
         while at < end:
             if half.mode == FRAMES:
-                if half.left > 0:
+                if half.remaining > 0:
                     at = self._continue_counted(half, reader, at, end)
-                elif half.kept > 0 or end - at < 7:
+                elif half.stored > 0 or end - at < 7:
                     at = self._continue_kept(half, reader, at, end)
                 else:
                     at = self._frames(half, reader, at, end)
@@ -195,15 +195,15 @@ class Framer:
         if half.mode == AMQP010:
             return self.amqp010.gap(half, missing)
         if half.connection.is_amqp10 and (half.mode == START or half.mode == SEARCH):
-            half.kept = 0
+            half.stored = 0
             half.offset += missing
             self.amqp10.begin(half)
             self.amqp10.search(half)
             return 0
         if (
             half.mode == SEARCH
-            and half.connection.asked is not None
-            and (half.connection.asked in _UNREAD)
+            and half.connection.requested_protocol is not None
+            and (half.connection.requested_protocol in _UNREAD)
         ):
             half.mode = UNSUPPORTED_VERSION
             half.search = None
@@ -222,11 +222,11 @@ class Framer:
             half.offset += missing
             return 0
         if half.mode == START:
-            half.kept = 0
+            half.stored = 0
             half.mode = FRAMES
-        if half.left > 0:
+        if half.remaining > 0:
             missing = self._gap_in_counted(half, missing)
-        elif half.kept > 0:
+        elif half.stored > 0:
             missing = self._gap_in_kept(half, missing)
         half.offset += missing
         if missing:
@@ -238,10 +238,10 @@ class Framer:
         """End of a half-stream: pass on the best chain of the search."""
         if half.mode == AMQP10:
             self.amqp10.finish(half)
-        if half.mode == START and half.kept:
+        if half.mode == START and half.stored:
             self._end_start(half)
-        if half.mode == FRAMES and half.kept and self.handler.claims is not None:
-            begin: bytes = half.store.bytes_between(0, half.kept)
+        if half.mode == FRAMES and half.stored and self.handler.claims is not None:
+            begin: bytes = half.store.bytes_between(0, half.stored)
             self.handler.claim(half, UNFINISHED, half.frame_offset, 0, 0, begin, -1, False)
         search: Search
         while half.mode == SEARCH:
@@ -295,7 +295,7 @@ class Framer:
     ) -> cython.longlong:
         """A frame begins at `at` that is not whole; position gone on to."""
         if half.frame_type == BODY:
-            half.left = half.frame_size + 1
+            half.remaining = half.frame_size + 1
             half.offset += 7
             self.handler.claim_body(half)
             return at + 7
@@ -335,17 +335,17 @@ class Framer:
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """Inside a frame whose bytes are only counted; returns the next position."""
-        count: cython.longlong = half.left - 1
+        count: cython.longlong = half.remaining - 1
         if count > end - at:
             count = end - at
         if count > 0:
             if not half.skipping:
                 self.handler.body_bytes(half, reader, at, count)
-            half.left -= count
+            half.remaining -= count
             half.offset += count
             at += count
         if at < end:
-            half.left = 0
+            half.remaining = 0
             half.offset += 1
             self._end_counted(half)
             if reader.data[at] != FRAME_END:
@@ -358,7 +358,7 @@ class Framer:
 
     def _end_counted(self, half: Half) -> cython.int:
         """The frame whose bytes were only counted is over."""
-        half.left = 0
+        half.remaining = 0
         if half.skipping:
             return self._cut_frame(half)
         return self.handler.body_end(half)
@@ -367,8 +367,8 @@ class Framer:
         """End of a kept frame of which only the beginning was captured."""
         reader: ValueReader = self.handler.scratch
         reader.data = half.store.octets
-        kept_bytes: cython.longlong = half.kept
-        half.kept = 0
+        kept_bytes: cython.longlong = half.stored
+        half.stored = 0
         half.skipping = False
         end: cython.longlong = min(kept_bytes, 7 + half.frame_size)
         self.handler.frame(half, reader, 7, end, kept_bytes >= 7 + half.frame_size)
@@ -379,25 +379,25 @@ class Framer:
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """Inside a frame that is kept until it is whole; returns the next position."""
-        if half.kept == 0:
+        if half.stored == 0:
             half.frame_offset = half.offset
             half.expected = 0
-        count: cython.longlong = (half.expected or 7) - half.kept
+        count: cython.longlong = (half.expected or 7) - half.stored
         if count > end - at:
             count = end - at
         count = half.keep(reader, at, count)
         half.offset += count
         at += count
-        if half.expected == 0 and half.kept == 7:
+        if half.expected == 0 and half.stored == 7:
             self._kept_header(half)
-        elif half.expected and half.kept == half.expected:
+        elif half.expected and half.stored == half.expected:
             self._kept_frame(half)
         return at
 
     def _kept_frame(self, half: Half) -> cython.int:
         """The frame that was kept is whole."""
-        count: cython.longlong = half.kept
-        half.kept = 0
+        count: cython.longlong = half.stored
+        half.stored = 0
         half.expected = 0
         store: ValueReader = self.handler.scratch
         store.data = half.store.octets
@@ -408,7 +408,7 @@ class Framer:
         else:
             self._wrong_end(half, last)
             self._reread(half, half.store.bytes_between(0, count))
-        if half.kept == 0:
+        if half.stored == 0:
             half.empty()
         return 0
 
@@ -427,13 +427,13 @@ class Framer:
         half.offset -= 7
         if not _take_header(half, header, 0):
             octets: bytes = half.store.bytes_between(0, 7)
-            half.kept = 0
+            half.stored = 0
             self._refuse(half)
             return self.octets(half, octets, 0, 7)
         half.offset += 7
         if half.frame_type == BODY:
-            half.kept = 0
-            half.left = half.frame_size + 1
+            half.stored = 0
+            half.remaining = half.frame_size + 1
             self.handler.claim_body(half)
         else:
             half.expected = half.frame_size + 8
@@ -450,7 +450,7 @@ class Framer:
             half.offset += end - at
             return end
         start_captured: cython.bint = half.connection.conversation.syn_seen
-        if start_captured and half.kept == 0:
+        if start_captured and half.stored == 0:
             if end - at >= 8 and reader.u32(at) == AMQP_BYTES:
                 half.frame_offset = half.offset
                 half.offset += 8
@@ -459,38 +459,38 @@ class Framer:
             if half.direction and half.connection.is_amqp and reader.data[at] == METHOD:
                 half.mode = FRAMES
                 return at
-        first: cython.bint = half.offset == half.kept and not (start_captured and half.direction)
+        first: cython.bint = half.offset == half.stored and not (start_captured and half.direction)
         proxied: cython.longlong = 0
         if first:  # some headers end with a mark: search for it in all bytes
-            kept_octets: bytes = half.store.bytes_between(0, half.kept) if half.kept else b""
+            kept_octets: bytes = half.store.bytes_between(0, half.stored) if half.stored else b""
             begun: bytes = kept_octets + reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
             if begun[:1] in FIRST_BYTES_OF_PREAMBLES:
                 proxied = preamble_bytes(begun, start_captured)
-        count: cython.longlong = max(0, max(8, proxied) - half.kept)
-        if proxied == 0 and 8 <= half.kept < START_BYTES:
-            count = START_BYTES - half.kept
+        count: cython.longlong = max(0, max(8, proxied) - half.stored)
+        if proxied == 0 and 8 <= half.stored < START_BYTES:
+            count = START_BYTES - half.stored
         if count > end - at:
             count = end - at
         half.keep(reader, at, count)
         half.offset += count
         at += count
-        octets: bytes = half.store.bytes_between(0, half.kept)
+        octets: bytes = half.store.bytes_between(0, half.stored)
         if proxied:
             if proxied == len(octets):
                 if self.handler.claims is not None:
                     self.handler.claim(half, PROXY, 0, 0, len(octets), octets, -1, True)
-                half.kept = 0
+                half.stored = 0
                 self._note_first(half, octets)
         elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
             if not self._is_answer(half, octets):
                 self._headless(half, octets)
             elif len(octets) == START_BYTES:
-                half.kept = 0
+                half.stored = 0
                 half.offset -= START_BYTES
                 half.mode = FRAMES
                 self.octets(half, octets, 0, START_BYTES)
         elif len(octets) == 8:
-            half.kept = 0
+            half.stored = 0
             half.frame_offset = half.offset - 8
             self._protocol_header(half, octets)
         return at
@@ -544,17 +544,17 @@ class Framer:
             version = _alike(octets[4:])
         from_client: cython.bint = half.direction == connection.client_direction
         if from_client:
-            connection.asked = version
+            connection.requested_protocol = version
         elif (
-            connection.asked is None
-            or connection.asked == version
-            or (connection.asked in AMQP10_HEADERS and version in AMQP10_HEADERS)
+            connection.requested_protocol is None
+            or connection.requested_protocol == version
+            or (connection.requested_protocol in AMQP10_HEADERS and version in AMQP10_HEADERS)
         ):
             half.first_bytes = octets  # an answer, or a refusal of the bytes before
         else:
-            requested, offered = _version(connection.asked), _version(version)
+            requested, offered = _version(connection.requested_protocol), _version(version)
             detail = f"the client asked for {requested}, the broker offers {offered}"
-            if version in AMQP10_HEADERS and connection.asked in _DIALECTS:
+            if version in AMQP10_HEADERS and connection.requested_protocol in _DIALECTS:
                 detail += _IN_FRONT
             self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
         dialect: cython.int = _DIALECTS.get(version, 0)
@@ -575,13 +575,13 @@ class Framer:
         else:
             code = "protocol-not-decoded"
             half.mode = UNSUPPORTED_VERSION
-            if half.connection.asked is None:  # the client's header was not captured
-                half.connection.asked = version
+            if half.connection.requested_protocol is None:  # the client's header was not captured
+                half.connection.requested_protocol = version
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
 
     def _headless(self, half: Half, octets: Any) -> None:
         """The first bytes of a half-stream are no protocol header."""
-        half.kept = 0
+        half.stored = 0
         half.offset -= len(octets)
         known_start = half.connection.conversation.syn_seen
         if known_start and half.direction == 0:
@@ -602,7 +602,7 @@ class Framer:
 
     def _end_start(self, half: Half) -> cython.int:
         """A half-stream ended within a possible proxy header."""
-        octets: bytes = half.store.bytes_between(0, half.kept)
+        octets: bytes = half.store.bytes_between(0, half.stored)
         if octets[:4] != b"AMQP"[: len(octets)]:
             half.number = 0
             half.ts_ns = NULL
@@ -613,29 +613,29 @@ class Framer:
 
     def _gap_in_counted(self, half: Half, missing: cython.longlong) -> cython.longlong:
         """A hole in a frame that is counted; bytes of the hole behind that frame."""
-        payload: cython.longlong = min(missing, half.left - 1)
+        payload: cython.longlong = min(missing, half.remaining - 1)
         if not half.skipping:
             self.handler.body_missing(half, payload)
-        if missing < half.left:
-            half.left -= missing
+        if missing < half.remaining:
+            half.remaining -= missing
             half.offset += missing
             return 0
-        missing -= half.left
-        half.offset += half.left
+        missing -= half.remaining
+        half.offset += half.remaining
         self._end_counted(half)
         return missing
 
     def _gap_in_kept(self, half: Half, missing: cython.longlong) -> cython.longlong:
         """A hole in a frame that is kept; bytes of the hole behind that frame."""
         if half.expected == 0:
-            missing += half.kept
-            half.offset -= half.kept
-            half.kept = 0
+            missing += half.stored
+            half.offset -= half.stored
+            half.stored = 0
             return missing
-        to_come: cython.longlong = half.expected - half.kept
+        to_come: cython.longlong = half.expected - half.stored
         if missing < to_come:
             half.skipping = True
-            half.left = to_come - missing
+            half.remaining = to_come - missing
             half.offset += missing
             return 0
         half.offset += to_come
@@ -665,7 +665,7 @@ class Framer:
         connection.past_login = False
         connection.dialect = self.handler.dialect
         connection.frame_max = -1
-        connection.login = connection.asked = None
+        connection.login = connection.requested_protocol = None
 
     def _search(self, half: Half, octets: bytes) -> cython.longlong:
         """Search on with these bytes; how many of them are done with."""
@@ -681,10 +681,13 @@ class Framer:
             reader = self.handler.block.over(before)
             self.amqp10.data(half, cython.cast(TypedReader, reader, typecheck=True), 0, len(before))
             return 0
-        if half.connection.asked is not None and half.connection.asked in _UNREAD:
+        if (
+            half.connection.requested_protocol is not None
+            and half.connection.requested_protocol in _UNREAD
+        ):
             half.mode = UNSUPPORTED_VERSION
             half.search = None
-            self._other_protocol(half, half.connection.asked)
+            self._other_protocol(half, half.connection.requested_protocol)
             return 0
         if len(half.first_bytes) < FIRST_BYTES and not half.connection.is_amqp:
             half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
@@ -705,7 +708,11 @@ class Framer:
         connection = half.connection
         if connection.is_amqp10:
             return True
-        if connection.is_amqp or connection.asked is not None or not is_amqp_1_0(octets):
+        if (
+            connection.is_amqp
+            or connection.requested_protocol is not None
+            or not is_amqp_1_0(octets)
+        ):
             return False
         self.handler.refresh(connection)
         return True

@@ -71,7 +71,7 @@ class NonAmqpReporter:
             self._foreseen.add(finding.key)
         elif finding.key in self._foreseen:
             last = conversation.last_packet_number
-            self._log.again(finding.code, finding.connection_id, None, None, 1, last)
+            self._log.count_more(finding.code, finding.connection_id, None, None, 1, last)
 
     def _silent(self, conversation: Any, capture: str | None) -> None:
         if _is_silent(conversation):
@@ -92,7 +92,11 @@ class NonAmqpReporter:
         conversation = connection.conversation
         tls = conversation.tls
         client = tls.client_of(conversation)
-        if connection.asked is not None and not tls.opened and tls.handshake.client is None:
+        if (
+            connection.requested_protocol is not None
+            and not tls.opened
+            and tls.handshake.client is None
+        ):
             self._plain(connection, captures)
             return
         for code, detail, at, ts_ns in tls.troubles(conversation, ports, connection.is_amqp):

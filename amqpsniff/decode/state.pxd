@@ -35,7 +35,7 @@ cdef class Connection:
     cdef public object session
     cdef public object volume
     cdef public object login
-    cdef public object asked
+    cdef public object requested_protocol
     cdef public object capture
     cdef public object ended_capture
     cdef public object last_capture
@@ -62,15 +62,15 @@ cdef class Half:
     cdef public bint skipping
     cdef public MemoryBudget budget
     cdef public StreamBuffer store
-    cdef public long long kept
+    cdef public long long stored
     cdef public long long expected
-    cdef public long long left
+    cdef public long long remaining
     cdef public long long frame_offset
     cdef public long long frame_size
     cdef public int frame_channel
     cdef public int frame_type
-    cdef public Content active
-    cdef public dict others
+    cdef public Content content
+    cdef public dict other_contents
     cdef public object search
     cdef public object opened_since
     cdef public object amqp10

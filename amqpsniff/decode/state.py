@@ -138,13 +138,13 @@ class Connection:
 
     `login` has the parts of connection.start-ok for `login_name`, including the secret, until
     `user` is read: then it is the name, or False without one. `sent_secrets` are the secrets in its
-    methods so far, or None. `asked` has the four bytes after `AMQP` in the client's protocol
-    header; without one, those of an undecoded version that frames or the server's header show, else
-    None. `capture` is its first capture, None for bytes without one; `ended_capture` that of the
-    packet that ended TCP, `last_capture` that of the last, if there are several. `reads_bodies`:
-    bits of `decode.meanings`, if packs know the client's framework, so that rules read the
-    beginnings of bodies. `session` and `volume` belong to the tracker and the census, and so does
-    `greeted_ns`: the time of the protocol header, 0 if unknown.
+    methods so far, or None. `requested_protocol` has the four bytes after `AMQP` in the client's
+    protocol header; without one, those of an undecoded version that frames or the server's header
+    show, else None. `capture` is its first capture, None for bytes without one; `ended_capture`
+    that of the packet that ended TCP, `last_capture` that of the last, if there are several.
+    `reads_bodies`: bits of `decode.meanings`, if packs know the client's framework, so that rules
+    read the beginnings of bodies. `session` and `volume` belong to the tracker and the census, and
+    so does `greeted_ns`: the time of the protocol header, 0 if unknown.
     """
 
     conversation: Any
@@ -166,7 +166,7 @@ class Connection:
     session: Any
     volume: Any
     login: Any
-    asked: Any
+    requested_protocol: Any
     capture: Any
     ended_capture: Any
     last_capture: Any
@@ -179,7 +179,7 @@ class Connection:
         self.volume = None
         self.login = None
         self.sent_secrets = None
-        self.asked = None
+        self.requested_protocol = None
         self.is_amqp = self.is_amqp10 = self.is_amqp010 = False
         self.reads_bodies = 0
         self.began = conversation.syn_seen
@@ -254,19 +254,19 @@ _NO_CONTENTS: dict[int, Any] = cython.declare(dict, {})
 class Half:
     """One direction of a connection: its framing state.
 
-    `offset` is the stream offset of the next byte. An incomplete frame is kept in `store` (`kept`
+    `offset` is the stream offset of the next byte. An incomplete frame is kept in `store` (`stored`
     bytes so far, `expected` in all once its header is complete). A body frame is only counted:
-    `left` bytes of it, with the end byte, are still to come. After a hole in a kept frame the rest
-    of it is counted in the same way (`skipping`).
+    `remaining` bytes of it, with the end byte, are still to come. After a hole in a kept frame the
+    rest of it is counted in the same way (`skipping`).
 
     `number` and `ts_ns` are those of the current packet, `frame_…` the place, type, channel and
     size of the current frame.
 
     `first_bytes` are those of a direction that is not AMQP, `first_…` their packet and time.
-    `active` is the latest content, None before the first, `others` are those of other channels.
-    `search` is the search for the next boundary; after one, the stream offset up to which framing
-    is tentative; else None. `amqp10`: state of its framer for AMQP 1.0, else None. `repeated`:
-    repeated findings by code, None before the first.
+    `content` is the latest content, None before the first, `other_contents` are those of other
+    channels. `search` is the search for the next boundary; after one, the stream offset up to which
+    framing is tentative; else None. `amqp10`: state of its framer for AMQP 1.0, else None.
+    `repeated`: repeated findings by code, None before the first.
 
     `lossy`: unidentified bytes were missing; `opened_since`: channels on which a content was opened
     after that, so that their state is certain again.
@@ -282,15 +282,15 @@ class Half:
     skipping: cython.bint
     budget: MemoryBudget
     store: StreamBuffer
-    kept: cython.longlong
+    stored: cython.longlong
     expected: cython.longlong
-    left: cython.longlong
+    remaining: cython.longlong
     frame_offset: cython.longlong
     frame_size: cython.longlong
     frame_channel: cython.int
     frame_type: cython.int
-    active: Content
-    others: dict[Any, Any]
+    content: Content
+    other_contents: dict[Any, Any]
     search: Any
     opened_since: Any
     amqp10: Any
@@ -302,8 +302,8 @@ class Half:
     def __init__(self, connection: Any, direction: Any, budget: Any) -> None:
         self.budget = budget
         self.store = None
-        self.active = None
-        self.others = _NO_CONTENTS
+        self.content = None
+        self.other_contents = _NO_CONTENTS
         self.begin(connection, direction)
 
     def begin(self, connection: Connection, direction: cython.int) -> cython.int:
@@ -320,9 +320,9 @@ class Half:
         self.first_number = 0
         self.first_ns = NULL
         self.forget_frame()
-        if self.active is not None:
-            self.active.forget()
-        self.others = _NO_CONTENTS
+        if self.content is not None:
+            self.content.forget()
+        self.other_contents = _NO_CONTENTS
         self.search = self.amqp10 = None
         self.repeated = None
         return 0
@@ -344,23 +344,23 @@ class Half:
 
     def contents(self) -> list[Any]:
         """The contents of all channels that had one, open or not."""
-        return [] if self.active is None else [self.active, *self.others.values()]
+        return [] if self.content is None else [self.content, *self.other_contents.values()]
 
     def has_grown(self) -> cython.bint:
         """True if buffers are large enough to be released."""
         size: cython.longlong = 0 if self.store is None else self.store.size
-        if self.active is not None:
-            for buffer in (self.active.store, self.active.body):
+        if self.content is not None:
+            for buffer in (self.content.store, self.content.body):
                 if buffer is not None:
                     size += buffer.size
         return size > _MAX_KEPT or not self.budget.has_plenty()
 
     def forget_frame(self) -> cython.int:
         """No frame is under way."""
-        self.kept = 0
+        self.stored = 0
         self.expected = 0
         self.skipping = False
-        self.left = 0
+        self.remaining = 0
         self.frame_offset = 0
         self.frame_size = 0
         self.frame_channel = 0
@@ -376,14 +376,14 @@ class Half:
         """
         if self.store is None:
             self.store = StreamBuffer(self.budget)
-        self.store.used = self.kept
+        self.store.used = self.stored
         if self.expected and not self.store.fits(count):
             self.budget.refuse("frames")
-            count = min(count, self.store.size - self.kept)
+            count = min(count, self.store.size - self.stored)
             self.skipping = True
-            self.left = self.expected - self.kept - count
+            self.remaining = self.expected - self.stored - count
         reader.copy_to(self.store, start, count)
-        self.kept += count
+        self.stored += count
         return count
 
     def empty(self) -> cython.int:

@@ -10,6 +10,6 @@ cdef class FindingLog:
     cdef dict _news
     cpdef object add(self, Finding finding)
     cpdef bint has_room(self, str code) except? -1
-    cpdef bint again(self, str code, str connection_id, str capture, object channel, long long count, object last, object variant=*) except? -1
+    cpdef bint count_more(self, str code, str connection_id, str capture, object channel, long long count, object last, object variant=*) except? -1
     cpdef Finding find(self, str code, str connection_id, object channel=*, object variant=*)
     cpdef object count(self, Finding logged, long long count, object last)

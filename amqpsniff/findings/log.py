@@ -112,7 +112,7 @@ class FindingLog:
 
     @cython.ccall
     @cython.exceptval(-1)
-    def again(
+    def count_more(
         self,
         code: str,
         connection_id: str | None,

@@ -2,8 +2,8 @@
 
 A reader of some connections cannot judge findings about many: it records the contributions of its
 own connections. `once` holds findings with many places, `notes` contributions of rules, each with
-the name of its `judge`, `exchanges` counts by exchange, `left` outstanding deliveries of ended
-channels and `asked` acknowledgements that may be for those
+the name of its `judge`, `exchanges` counts by exchange, `outstanding` deliveries of ended
+channels and `unknown_acks` acknowledgements that may be for those
 (`amqpsniff.session.rules.acknowledging`), `forgotten` and `limits` the entries lost to bounds on
 memory, `attempts` connections that were never established. All of it is plain values, and does not
 depend on the partition of connections.
@@ -44,8 +44,8 @@ class Records:
         self.once: dict[tuple[Any, ...], list[Any]] = {}
         self.notes: list[tuple[Order, str, tuple[Any, ...]]] = []
         self.exchanges: dict[str, tuple[int, ...]] = {}
-        self.left: list[tuple[Any, ...]] = []
-        self.asked: list[tuple[Any, ...]] = []
+        self.outstanding: list[tuple[Any, ...]] = []
+        self.unknown_acks: list[tuple[Any, ...]] = []
         self.forgotten: dict[str, int] = {}
         self.limits: dict[str, int] = {}
         self.attempts = Attempts()
@@ -90,8 +90,8 @@ class Records:
         for key, entry in other.once.items():
             self._join(key, list(entry))
         self.notes += other.notes
-        self.left += other.left
-        self.asked += other.asked
+        self.outstanding += other.outstanding
+        self.unknown_acks += other.unknown_acks
         for exchange, counts in other.exchanges.items():
             self.count(exchange, counts)
         self.forget(other.forgotten)

@@ -18,8 +18,8 @@ from amqpsniff.analysis.clients import Introductions
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.findings import KINDS, Finding
-from amqpsniff.live.giving import Giver
-from amqpsniff.live.news import News
+from amqpsniff.live.final_rows import FinalRows
+from amqpsniff.live.finding_updates import FindingUpdates
 from amqpsniff.live.peers import HINT_COLUMNS
 from amqpsniff.options import Options
 from amqpsniff.pipeline import LATEST_NS, Pipeline
@@ -175,11 +175,11 @@ class Watch:
         self._packets_left = packets
         settle_ns = None if settle_seconds is None else int(settle_seconds * 1e9)
         self._givers = [
-            Giver(table, settle_ns, columns.get(table))
+            FinalRows(table, settle_ns, columns.get(table))
             for table in tables
             if table in ("frames", "messages")
         ]
-        self._news = News()
+        self._updates = FindingUpdates()
         self._rows_at = self._settled_at = 0.0
         self._quiet_seconds = QUIET_SECONDS if source.statistics() is not None else settle_seconds
         self._packet_ns = NO_TIME
@@ -256,10 +256,10 @@ class Watch:
                 yield from ((giver.table, batch) for batch in giver.settled(now_ns))
         yield from self.pipeline.record_batches(self._makers)
         with self.lock:
-            news = self._news.add(self.pipeline.log.news(), now_ns)
-        if news:
-            self.found = _latest(self.found, news)
-            yield from self._findings(news)
+            updates = self._updates.add(self.pipeline.log.news(), now_ns)
+        if updates:
+            self.found = _latest(self.found, updates)
+            yield from self._findings(updates)
 
     def finish(self) -> Batches:
         """End the run; gives all rows that were not given."""
@@ -276,18 +276,18 @@ class Watch:
         yield from self.pipeline.record_batches(self._makers)
         others = self.source.findings
         self.found = [*others, *self.pipeline.findings(others)]
-        yield from self._findings(self._news.rest(self.found))
+        yield from self._findings(self._updates.rest(self.found))
 
     def counted_findings(self) -> Counter[tuple[str, str]]:
         """Numbers of cases so far, by code and severity."""
         return Counter(
-            {(code, KINDS[code].severity): count for code, count in self._news.counts.items()}
+            {(code, KINDS[code].severity): count for code, count in self._updates.counts.items()}
         )
 
     def severities(self) -> Counter[str]:
         """Rows of the findings table so far, by severity."""
         counted: Counter[str] = Counter()
-        for code, number in self._news.rows.items():
+        for code, number in self._updates.rows.items():
             counted[KINDS[code].severity] += number
         return counted
 
@@ -347,9 +347,9 @@ def _count_deliveries(times: Histogram, batch: Any) -> None:
         times.add(-1 if published_ns is None else published_ns)
 
 
-def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
+def _latest(found: list[Finding], updates: list[Finding]) -> list[Finding]:
     """The latest findings of each severity, each once, as it was found last, if it still is."""
-    by_key = {finding.key: finding for finding in (*found, *news)}
+    by_key = {finding.key: finding for finding in (*found, *updates)}
     current = [finding for finding in by_key.values() if finding.count]
     counts = Counter[str]()
     latest: list[Finding] = []

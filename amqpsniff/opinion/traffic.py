@@ -90,7 +90,11 @@ class Traffic:
         reused = conversation.incarnation > 0 and not conversation.syn_seen
         if reused or conversation.syn_ignored:
             self.renumbered.add(ends)
-        requested = protocol_of(connection.asked) if connection.asked is not None else None
+        requested = (
+            protocol_of(connection.requested_protocol)
+            if connection.requested_protocol is not None
+            else None
+        )
         if requested is not None and requested.protocol in _AMQP_1_0:
             self.amqp_1_0.add(ends)
         elif requested is not None and requested.protocol not in DIALECTS:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.batch import run_in_process
 from amqpsniff.archive.dealing import DEALT
 from amqpsniff.options import Options
 from tests.thorough import rounds
@@ -202,7 +202,7 @@ def test_what_was_dealt_out_is_not_dealt_out_again(samples: Path, tmp_path: Path
     turns = iter(range(9))
 
     def dying(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
-        done = run_here(function, items, watch)
+        done = run_in_process(function, items, watch)
         if items and hasattr(items[0], "task") and next(turns) == 0:
             raise Killed
         return done
@@ -214,7 +214,7 @@ def test_what_was_dealt_out_is_not_dealt_out_again(samples: Path, tmp_path: Path
     seen = {}
 
     def watched(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
-        done = run_here(function, items, watch)
+        done = run_in_process(function, items, watch)
         seen.update({one: one.stat().st_mtime_ns for one in (output / DEALT).glob("*")})
         return done
 

@@ -182,7 +182,7 @@ def test_news_of_what_is_counted_again_without_words() -> None:
     found.watch()
     found.add(seen("content-weight", 1))
     assert [row.count for row in found.news()] == [1]
-    assert found.again("content-weight", "a", None, None, 2, 3)
+    assert found.count_more("content-weight", "a", None, None, 2, 3)
     assert [(row.count, row.last_packet_number) for row in found.news()] == [(3, 3)]
     assert found.news() == []
 
@@ -237,7 +237,7 @@ def test_what_nobody_watches_is_withdrawn() -> None:
 def test_the_last_packet_of_what_is_counted_in_any_order() -> None:
     log = FindingLog()
     for at in (5, 3, None):
-        assert log.again("packets-cut", None, "x.pcap", None, 2, at) is (at != 5)
+        assert log.count_more("packets-cut", None, "x.pcap", None, 2, at) is (at != 5)
         if at == 5:
             log.add(Finding("packets-cut", "", "x.pcap", at))
     (row,) = log.take()

@@ -92,8 +92,10 @@ def whole() -> Records:
     records = seen(3)
     records.note((1, 0, "x.pcap", 2), "churn.judge_short", "x.pcap", (1, ["a"]))
     records.count("news", (1, 2, 3, 4))
-    records.left.append(((1, 0, "x.pcap", 2), ("host", 1), 5, ((1, 2),)))
-    records.asked.append(((1, 0, "x.pcap", 2), ("host", 1), 7, (0, 0, "", 0), 3, ("id", 1, 1)))
+    records.outstanding.append(((1, 0, "x.pcap", 2), ("host", 1), 5, ((1, 2),)))
+    records.unknown_acks.append(
+        ((1, 0, "x.pcap", 2), ("host", 1), 7, (0, 0, "", 0), 3, ("id", 1, 1))
+    )
     records.forget({"names": 2})
     records.hit({"rows": 3})
     records.attempts.ports.add(5672)
@@ -112,6 +114,10 @@ def test_records_of_two() -> None:
     records = whole()
     records.add(whole())
     assert records.once[KEY][3] == 2
-    assert [len(each) for each in (records.notes, records.left, records.asked)] == [2, 2, 2]
+    assert [len(each) for each in (records.notes, records.outstanding, records.unknown_acks)] == [
+        2,
+        2,
+        2,
+    ]
     assert records.exchanges == {"news": (2, 4, 6, 8)}
     assert (records.forgotten, records.limits) == ({"names": 4}, {"rows": 6})

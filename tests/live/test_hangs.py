@@ -6,7 +6,7 @@ from pathlib import Path
 
 from amqpsniff.findings import Finding
 from amqpsniff.findings.log import FindingLog
-from amqpsniff.live.news import News
+from amqpsniff.live.finding_updates import FindingUpdates
 from tests.capture.build import pcap_header, pcap_record
 from tests.cli.running import run
 from tests.live.sniffing import Sniffer, rows_of
@@ -94,7 +94,7 @@ def _begun(folder: Path, parts: tuple[bytes, ...]) -> Path:
 
 
 def test_it_is_one_row_of_the_table() -> None:
-    log, news = FindingLog(), News()
+    log, news = FindingLog(), FindingUpdates()
     log.watch()
     early = Finding("confirms-slow", "early", "x.pcap", 3, 3, "a", "c:1", "s:2", 1)
     late = Finding("confirms-slow", "late", "x.pcap", 3, 3, "a", "c:1", "s:2", 1)

@@ -229,9 +229,9 @@ class Amqp10Framer:
             if state.search is not None:
                 self._search_in(half, reader.bytes_at(at, end - at))
                 at = end
-            elif half.left > 0:
+            elif half.remaining > 0:
                 at = self._counted(half, reader, at, end)
-            elif half.kept > 0 or end - at < _HEADER:
+            elif half.stored > 0 or end - at < _HEADER:
                 at = self._kept(half, reader, at, end)
             else:
                 at = self._frames(half, reader, at, end)
@@ -316,10 +316,10 @@ class Amqp10Framer:
         self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.Py_ssize_t:
         """Inside a frame that is kept; position gone on to."""
-        if half.kept == 0:
+        if half.stored == 0:
             half.frame_offset = half.offset
             half.expected = 0
-        wanted: cython.longlong = (half.expected or _HEADER) - half.kept
+        wanted: cython.longlong = (half.expected or _HEADER) - half.stored
         if wanted > end - at:
             wanted = end - at
         wanted = half.keep(reader, at, wanted)
@@ -328,10 +328,10 @@ class Amqp10Framer:
         store: TypedReader = self.frames.scratch
         store.data = half.store.octets
         if half.skipping:
-            half.left = half.frame_size + _HEADER - half.kept
-        elif half.expected == 0 and half.kept == _HEADER:
+            half.remaining = half.frame_size + _HEADER - half.stored
+        elif half.expected == 0 and half.stored == _HEADER:
             self._kept_header(half, store)
-        elif half.expected and half.kept == half.expected:
+        elif half.expected and half.stored == half.expected:
             self._kept_part(half, store)
         store.data = self.nothing
         return at
@@ -339,7 +339,7 @@ class Amqp10Framer:
     def _kept_header(self, half: Half, store: TypedReader) -> cython.int:
         """The header of a frame was kept, or eight bytes of a protocol header."""
         if store.u32(0) == AMQP_BYTES:
-            half.kept = 0
+            half.stored = 0
             self.protocol_header(half, store.bytes_at(0, _HEADER))
             return 0
         offset: cython.longlong = half.frame_offset
@@ -351,7 +351,7 @@ class Amqp10Framer:
             half.offset -= _HEADER
             return self._search_in(half, octets)
         half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
-        if half.kept == half.expected:
+        if half.stored == half.expected:
             self._kept_part(half, store)
         return 0
 
@@ -359,21 +359,21 @@ class Amqp10Framer:
         """The frame that was kept is whole, or as much of it as is kept."""
         state: Amqp10Half = half.amqp10
         size: cython.longlong = half.frame_size + _HEADER
-        kept: cython.longlong = half.kept
+        kept: cython.longlong = half.stored
         if kept < size and not self._is_large_transfer(half, store, kept):
             half.expected = size if size <= _MAX_KEPT else kept
             if half.expected == kept:
                 half.skipping = True
-                half.left = size - kept
+                half.remaining = size - kept
             return 0
-        half.kept = half.expected = 0
+        half.stored = half.expected = 0
         if kept < size:
             if self.handler.claims is not None:
                 self._claim(half, FRAME_CLAIM, half.frame_offset, store.bytes_at(0, kept))
             words: cython.longlong = store.data[4]
             self.frames.begin_large(half, store, 4 * words, kept)
             state.first_part = kept
-            half.left = size - kept
+            half.remaining = size - kept
         else:
             self._frame(half, store, 0, kept)
             half.empty()
@@ -395,15 +395,15 @@ class Amqp10Framer:
     ) -> cython.Py_ssize_t:
         """Inside a large transfer, or a frame that is skipped; position gone on to."""
         state: Amqp10Half = half.amqp10
-        count: cython.longlong = min(half.left, end - at)
+        count: cython.longlong = min(half.remaining, end - at)
         if state.current is not None and not half.skipping:
             if self.handler.claims is not None:
                 self._claim(half, AMQP10_PAYLOAD, half.offset, reader.bytes_at(at, count))
             self.frames.deliveries.payload(state.current, reader, at, count)
             state.current.last_number = half.number
-        half.left -= count
+        half.remaining -= count
         half.offset += count
-        if half.left == 0:
+        if half.remaining == 0:
             self._end_counted(half)
         return at + count
 
@@ -411,11 +411,11 @@ class Amqp10Framer:
         """A frame is over that was not kept as a whole."""
         state: Amqp10Half = half.amqp10
         if half.skipping:
-            kept: cython.longlong = half.kept
+            kept: cython.longlong = half.stored
             store: TypedReader = self.frames.scratch
             store.data = half.store.octets
             missing: cython.longlong = half.frame_size + _HEADER - kept
-            half.kept = half.expected = 0
+            half.stored = half.expected = 0
             half.skipping = False
             if self._frame(half, store, 0, kept) >= 0 and state.current is not None:
                 self.frames.deliveries.missing(state.current, missing)
@@ -445,24 +445,24 @@ class Amqp10Framer:
         """Bytes of a half-stream are not in the capture."""
         state: Amqp10Half = half.amqp10
         passed: cython.longlong
-        if state.search is None and half.left > 0:
-            passed = min(missing, half.left)
+        if state.search is None and half.remaining > 0:
+            passed = min(missing, half.remaining)
             if state.current is not None and not half.skipping:
                 self.frames.deliveries.missing(state.current, passed)
-            half.left -= passed
+            half.remaining -= passed
             half.offset += passed
             missing -= passed
-            if half.left == 0:
+            if half.remaining == 0:
                 self._end_counted(half)
-        elif state.search is None and half.kept > 0 and half.expected:
+        elif state.search is None and half.stored > 0 and half.expected:
             half.skipping = True
-            half.left = half.frame_size + _HEADER - half.kept
+            half.remaining = half.frame_size + _HEADER - half.stored
             return self.gap(half, missing)
         if missing == 0:
             return 0
         if state.search is not None:
             self._take_up(half, True)
-        half.kept = 0
+        half.stored = 0
         half.offset += missing
         self.search(half)
         return 0
@@ -507,7 +507,7 @@ class Amqp10Framer:
             self._take_up(half, True)
         if state.search is not None and state.search.first:
             self.handler.contents.note_loss(half)
-        if half.mode == AMQP10 and half.kept and self.handler.claims is not None:
-            begun: bytes = bytes(half.store.octets[0 : half.kept])
+        if half.mode == AMQP10 and half.stored and self.handler.claims is not None:
+            begun: bytes = bytes(half.store.octets[0 : half.stored])
             self._claim(half, FRAME_CLAIM, half.frame_offset, begun)
         self.frames.finish(half)

@@ -8,7 +8,7 @@ opened, on its connection and on its host, the last one of its number with unset
 counts.
 
 A reader of some connections has only their channels. It records its questions about others
-(`Records.left`, `Records.asked`), and `settle_stale` answers them for all readers.
+(`Records.outstanding`, `Records.unknown_acks`), and `settle_stale` answers them for all readers.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def note_unsettled(context: RuleContext) -> None:
     connection_id = context.session.connection.name()[0]
     _remember(context, "left-outstanding", (connection_id, context.channel.number), left)
     if records is not None and key is not None:
-        records.left.append((left.order, key, left.packet_number, left.tags))
+        records.outstanding.append((left.order, key, left.packet_number, left.tags))
     elif key is not None:
         _remember(context, "left-on-hosts", key, left)
 
@@ -305,9 +305,9 @@ def question_for(context: RuleContext, tag: int) -> Question | None:
 def record_question(context: RuleContext, question: Question) -> int:
     """Write a question down; gives the variant that the finding is to have until it is answered."""
     records: Records = context.log.recorded
-    variant = len(records.asked) + 1
+    variant = len(records.unknown_acks) + 1
     place = (context.session.connection.name()[0], context.channel.number, variant)
-    records.asked.append((*question, place))
+    records.unknown_acks.append((*question, place))
     return variant
 
 
@@ -318,8 +318,8 @@ def settle_stale(
     lefts = UnsettledChannels()
     forgotten = 0
     stale: dict[tuple[str, int, int], str] = {}
-    waiting = deque(sorted(records.left))
-    for order, key, tag, opened_order, opened, place in sorted(records.asked):
+    waiting = deque(sorted(records.outstanding))
+    for order, key, tag, opened_order, opened, place in sorted(records.unknown_acks):
         while waiting and waiting[0][0] <= order:
             then, where, number, tags = waiting.popleft()
             forgotten += lefts.add(where, Unsettled(then, number, tags))

@@ -82,7 +82,7 @@ def hold_for_later(context: RuleContext, due_ns: int) -> None:
     waits_ns = due_ns - (context.ts_ns or due_ns)
     allowed = None if entry.consumer.no_ack else allowed_ns(context, queue)
     subject = queue or ""
-    if allowed is not None and waits_ns > allowed and not context.again(code, subject):
+    if allowed is not None and waits_ns > allowed and not context.count_more(code, subject):
         detail = f"from {queue_text(queue)}, due in {duration(waits_ns)}"
         context.report(code, f"{detail}; the broker allows {duration(allowed)}", subject=subject)
 

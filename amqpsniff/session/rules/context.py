@@ -262,7 +262,7 @@ class RuleContext:
             capture = session.capture_at(time)
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
-        if log.again(code, connection_id, capture, place, count, last, variant):
+        if log.count_more(code, connection_id, capture, place, count, last, variant):
             return
         log.add(
             Finding(
@@ -334,7 +334,7 @@ class RuleContext:
             del noted[code, channel]
             self.log.withdraw(known.key)
 
-    def again(self, code: str, subject: object = None) -> bool:
+    def count_more(self, code: str, subject: object = None) -> bool:
         """Count one more of a finding about a subject that was raised here before; False when none
         was.
 
@@ -346,7 +346,7 @@ class RuleContext:
         place = None if channel is None else channel.number
         connection_id = session.connection.name()[0]
         variant = None if subject is None else self.variant_for(code, subject, "")[0]
-        return log.again(code, connection_id, None, place, 1, self.number, variant)
+        return log.count_more(code, connection_id, None, place, 1, self.number, variant)
 
 
 def ordinal_of(known: dict[int, int], subject: object) -> int:

@@ -82,7 +82,7 @@ def rejected(context: RuleContext) -> None:
     entry = context.facts["entry"]
     _not_taken(context, entry)
     names = _route_of(entry)
-    if context.again("publish-rejected", names or ()):
+    if context.count_more("publish-rejected", names or ()):
         return
     where = ""
     if names is not None:

@@ -197,7 +197,7 @@ def _poison(
     context: RuleContext, kind: int, times: int, subject: object, message_id: bytes | None = None
 ) -> None:
     """Report a message that came too often: each that has an id, the others of a sign together."""
-    if times and not context.again(POISON, subject):
+    if times and not context.count_more(POISON, subject):
         entry = context.facts["entry"]
         detail = poison_words(kind, times, _tag(entry), _queue(entry), message_id)
         context.report(POISON, detail, subject=subject)

@@ -176,7 +176,7 @@ def report_at(
         variant = -1 - ordinal_of(known, subject)
         detail = detail if variant >= -MAX_SUBJECTS else FURTHER + detail
     end = last or place.packet_number
-    if not log.again(code, place.connection_id, place.capture, channel, count, end, variant):
+    if not log.count_more(code, place.connection_id, place.capture, channel, count, end, variant):
         log.add(
             Finding(
                 code, detail, *place, channel, count=count, last_packet_number=last,
@@ -208,7 +208,9 @@ def report_once(
     if last is None:
         last = context.number if place is None else place.packet_number
     if first is not None:
-        if log.again(code, first.connection_id, None, None, count, last, variant_of(code, key)):
+        if log.count_more(
+            code, first.connection_id, None, None, count, last, variant_of(code, key)
+        ):
             return
     here = place or context.place
     records = log.recorded

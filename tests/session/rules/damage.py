@@ -15,7 +15,7 @@ from typing import NamedTuple
 from amqpsniff.capture import open_capture
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.findings import Finding
-from amqpsniff.live.news import News
+from amqpsniff.live.finding_updates import FindingUpdates
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from tests.tcp import wire
@@ -106,7 +106,7 @@ def findings_in(packets: list[Packet]) -> list[Finding]:
 
 def rows_of_live(packets: list[Packet], pieces: int) -> list[Finding]:
     """The same as a live run gives them, in pieces: rows in their order."""
-    pipeline, news = Pipeline(plan=Plan(("messages", "findings"))), News()
+    pipeline, news = Pipeline(plan=Plan(("messages", "findings"))), FindingUpdates()
     pipeline.log.watch()
     given: list[Finding] = []
     step = max(1, -(-len(packets) // pieces))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.findings import KINDS, Finding
-from amqpsniff.live.news import News
+from amqpsniff.live.finding_updates import FindingUpdates
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from tests.conftest import SAMPLES
@@ -139,7 +139,7 @@ def news(text: str, *lost: int) -> list[tuple[str, int]]:
         for at, one in enumerate(talk.packets)
         if at not in gone
     ]
-    pipeline, said = Pipeline(plan=Plan(("messages", "findings"))), News()
+    pipeline, said = Pipeline(plan=Plan(("messages", "findings"))), FindingUpdates()
     pipeline.log.watch()
     found: list[Finding] = []
     for place, packet in enumerate(packets):

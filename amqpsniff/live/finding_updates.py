@@ -34,7 +34,7 @@ class _Given:
         self.max_count = finding.count
 
 
-class News:
+class FindingUpdates:
     """Chooses the findings that are given now.
 
     `counts` has how often each code was found, which never goes down, `rows` how many rows of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpsniff.findings import Finding
-from amqpsniff.live.news import AGAIN_SECONDS, News
+from amqpsniff.live.finding_updates import AGAIN_SECONDS, FindingUpdates
 
 SECOND = 1_000_000_000
 
@@ -19,7 +19,7 @@ def refusal(code: int, count: int = 1) -> Finding:
 
 
 def test_rows_of_one_code_and_channel_that_are_kept_apart() -> None:
-    news = News()
+    news = FindingUpdates()
     not_found, refused = refusal(404), refusal(403)
     assert news.add([not_found, refused], 0) == [not_found, refused]
     assert news.rows == {"channel-closed-by-broker": 2}
@@ -28,7 +28,7 @@ def test_rows_of_one_code_and_channel_that_are_kept_apart() -> None:
 
 
 def test_what_is_taken_back_is_given_without_a_count() -> None:
-    news = News()
+    news = FindingUpdates()
     first, gone = refusal(404), refusal(404, count=0)
     assert news.add([gone], 0) == []  # nobody heard of it
     assert news.add([first], 0) == [first]
@@ -45,7 +45,7 @@ def test_what_is_taken_back_is_given_without_a_count() -> None:
 
 
 def test_what_is_found_again_is_given_with_its_new_count_after_a_while() -> None:
-    news = News()
+    news = FindingUpdates()
     first = refusal(404)
     assert news.add([first], 0) == [first]
     second, third = replace(first, count=2), replace(first, count=3)

@@ -36,7 +36,7 @@ class _Held:
         self.since_ns = since_ns
 
 
-class Giver:
+class FinalRows:
     """The rows of `frames` or `messages` as batches, encoded.
 
     Args:
