@@ -22,7 +22,7 @@ from amqpsniff.session.rules.context import Place, RuleContext
 from amqpsniff.session.rules.shared_state import MAX_NAMES, MAX_OF_ALL_NAMES
 from tests.session.rules.found import details, found
 from tests.session.rules.test_topology import DECLARE, OPEN
-from tests.session.script import KEY, Remembering, Script
+from tests.session.script import KEY, Remembering, Script, feed
 from tests.tcp import wire
 
 
@@ -206,3 +206,19 @@ def test_a_consumer_that_came_back_long_ago(others: int) -> None:
     judge_lost(context, "10.0.0.1", "consumer 't' of queue 'q'", "q", key, 1, place)
     found = {one.code for one in tracker.log.take()}
     assert found == ({"consumer-interrupted"} if others < MAX_QUEUES else set())
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_channels_beyond_the_limit_were_opened(channels: int) -> None:
+    """Nothing is said of what came on a channel before it could be followed."""
+    script = Script(
+        "handshake\nb.handshake\nC1: channel.open\nS1: channel.open-ok\n"
+        "b.C1: channel.open\nb.S1: channel.open-ok\n"
+        "C: connection.close reply_code=200\nS: connection.close-ok\nFIN C\nFIN S\n"
+        "@+5000ms b.C1: basic.publish routing_key=k | body=1\n"
+        "b.C: connection.close reply_code=200\nb.S: connection.close-ok\nb.FIN C\nb.FIN S\n"
+    )
+    fed = feed(script, limits=Limits(session=SessionLimits(channels=channels)))
+    codes = {finding.code for finding in fed.engine.findings()}
+    assert ("session-limit" in codes) is (channels == 3)
+    assert not codes & {"channel-not-open", "disconnect-unclean"}
