@@ -380,15 +380,15 @@ class Settler:
 
     def publish(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A numbered publish."""
+        if self.outstanding >= self.most:
+            channel.publishes_uncertain = True
+            return self.limit_reached("outstanding")
         if channel.unconfirmed == 0:
             times = channel.own_times()
             times.waited_publishes += 1
         channel.unconfirmed += 1
         if channel.unconfirmed > channel.times.unconfirmed_max:
             channel.own_times().unconfirmed_max = channel.unconfirmed
-        if self.outstanding >= self.most:
-            channel.publishes_uncertain = True
-            return self.limit_reached("outstanding")
         self.outstanding += 1
         if channel.publishes.shared:
             channel.publishes = Ledger()
@@ -425,20 +425,18 @@ class Settler:
 
     def deliver(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery that may be acknowledged."""
-        before: PendingMessage = None
         if channel.tentative is not None:
             self.accept_until(channel, entry.ts_ns)
         if self.outstanding >= self.most:
             channel.deliveries_uncertain = True
-            self.limit_reached("outstanding")
-        elif channel.deliveries.disorder > self.max_disorder:
+            return self.limit_reached("outstanding")
+        if channel.deliveries.disorder > self.max_disorder:
             channel.deliveries_uncertain = True
-            self.limit_reached("disorder")
-        else:
-            self.outstanding += 1
-            if channel.deliveries.shared:
-                channel.deliveries = Ledger()
-            before = channel.deliveries.add(entry)
+            return self.limit_reached("disorder")
+        self.outstanding += 1
+        if channel.deliveries.shared:
+            channel.deliveries = Ledger()
+        before: PendingMessage = channel.deliveries.add(entry)
         if before is not None:
             self.count_settled(channel, before)
             self._leave_open(before)

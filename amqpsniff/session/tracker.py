@@ -473,6 +473,7 @@ class Tracker:
         if slot is None:
             if self.slots >= self.max_slots:
                 self.settler.limit_reached("channels")
+                session.has_loss = True  # for rules: frames of it are not followed
                 return None
             slot = ChannelSlot(number)
             session.add_slot(slot)

@@ -209,6 +209,9 @@ def judge_lost(
             detail = f"{what}{gone}, and the queue was consumed from again"
             report_at(context, place, INTERRUPTED, detail, channel=channel, subject=queue)
         return
+    if (host, queue) not in consumed and len(consumed) >= MAX_QUEUES:
+        if (next(iter(consumed.values())) or 0) > about:
+            return  # it may have been forgotten
     detail = f"{what}{gone}, and nothing was consumed from it since"
     report_at(context, place, "consumer-cancelled", detail, channel=channel, subject=queue or "")
 

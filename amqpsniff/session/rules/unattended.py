@@ -585,12 +585,14 @@ def asks(context: RuleContext) -> None:
     """queue.declare: remember its arguments until the answer, when its row may be gone."""
     frame = context.frame
     octets = frame.arguments_json
-    if not octets or b'"passive":true' in octets or len(octets) > MAX_ARGUMENTS_BYTES:
+    if not octets or b'"passive":true' in octets:
         return
     if frame.flags & NO_WAIT:
         return  # no answer will come
     key = context.channel.number, frame.number, frame.row
-    remember(context, context.memory.setdefault(ARGUMENTS, {}), key, octets)
+    waiting = context.memory.setdefault(ARGUMENTS, {})
+    if len(octets) > MAX_ARGUMENTS_BYTES or remember(context, waiting, key, octets) is None:
+        context.memory[HIDDEN] = True
 
 
 @requires(ARGUMENTS)

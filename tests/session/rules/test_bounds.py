@@ -17,11 +17,12 @@ from amqpsniff.session import recent_publishes
 from amqpsniff.session.limits import Limits as SessionLimits
 from amqpsniff.session.rules import emitter
 from amqpsniff.session.rules.churn import MAX_CLIENTS, judge_short
+from amqpsniff.session.rules.consuming import MAX_QUEUES, judge_consumed, judge_lost
 from amqpsniff.session.rules.context import Place, RuleContext
 from amqpsniff.session.rules.shared_state import MAX_NAMES, MAX_OF_ALL_NAMES
 from tests.session.rules.found import details, found
 from tests.session.rules.test_topology import DECLARE, OPEN
-from tests.session.script import Remembering, Script
+from tests.session.script import KEY, Remembering, Script, feed
 from tests.tcp import wire
 
 
@@ -169,3 +170,55 @@ def test_names_of_messages_whose_rows_are_gone(limits: dict[str, int]) -> None:
         found += [one for one in joined.findings() if one.code == "publish-rejected"]
     (finding,) = found
     assert finding.detail.endswith("to exchange 'e', routing key 'k1'")
+
+
+@pytest.mark.parametrize("outstanding", [2, 20])
+def test_messages_beyond_the_limit_do_not_wait(outstanding: int) -> None:
+    """All are settled; nothing says that some were not, also where they were not followed."""
+    script = (
+        "C1: confirm.select\nS1: confirm.select-ok\n"
+        "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+        + "C1: basic.publish routing_key=k | body=1\n" * 4
+        + "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1\n"
+        + "S1: basic.deliver consumer_tag=t delivery_tag=2 | body=1\n"
+        + "".join(f"S1: basic.ack delivery_tag={n}\n" for n in (1, 2, 3, 4))
+        + "".join(f"C1: basic.ack delivery_tag={n}\n" for n in (1, 2))
+        + "C1: channel.close reply_code=200\nS1: channel.close-ok\n"
+    )
+    engine = Engine(limits=Limits(session=SessionLimits(outstanding=outstanding)))
+    for packet in Script(OPEN + script).packets:
+        engine.feed_bytes(KEY, packet.sender, packet.octets, packet.ts_ns)
+    engine.finish()
+    codes = {row["code"] for row in engine.take("findings").to_pylist()}
+    assert ("session-limit" in codes) is (outstanding == 2)
+    assert not codes & {"publishes-in-doubt", "deliveries-in-doubt"}
+
+
+@pytest.mark.parametrize("others", [MAX_QUEUES - 1, MAX_QUEUES])
+def test_a_consumer_that_came_back_long_ago(others: int) -> None:
+    """Its host consumed from so many queues since then that this one was forgotten."""
+    tracker = SimpleNamespace(log=FindingLog(), shared={}, settler=SimpleNamespace(hits={}))
+    context = RuleContext(tracker, None, None, None, None)
+    for queue in ("q", *(f"q{number}" for number in range(others))):
+        judge_consumed(context, "10.0.0.1", queue, 2)
+    key = "10.0.0.2:5672", "/", "q"
+    place = "x.pcap", 1, 1, "connection", None, None
+    judge_lost(context, "10.0.0.1", "consumer 't' of queue 'q'", "q", key, 1, place)
+    found = {one.code for one in tracker.log.take()}
+    assert found == ({"consumer-interrupted"} if others < MAX_QUEUES else set())
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_channels_beyond_the_limit_were_opened(channels: int) -> None:
+    """Nothing is said of what came on a channel before it could be followed."""
+    script = Script(
+        "handshake\nb.handshake\nC1: channel.open\nS1: channel.open-ok\n"
+        "b.C1: channel.open\nb.S1: channel.open-ok\n"
+        "C: connection.close reply_code=200\nS: connection.close-ok\nFIN C\nFIN S\n"
+        "@+5000ms b.C1: basic.publish routing_key=k | body=1\n"
+        "b.C: connection.close reply_code=200\nb.S: connection.close-ok\nb.FIN C\nb.FIN S\n"
+    )
+    fed = feed(script, limits=Limits(session=SessionLimits(channels=channels)))
+    codes = {finding.code for finding in fed.engine.findings()}
+    assert ("session-limit" in codes) is (channels == 3)
+    assert not codes & {"channel-not-open", "disconnect-unclean"}

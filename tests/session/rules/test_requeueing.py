@@ -7,6 +7,7 @@ import re
 import pytest
 
 from amqpsniff.session.rules.requeueing import MAX_MESSAGES
+from amqpsniff.session.rules.unattended import MAX_ARGUMENTS_BYTES
 from tests.conftest import CAPTURES
 from tests.session.rules.found import of_capture
 from tests.session.rules.saying import said
@@ -329,6 +330,8 @@ def test_deliveries_rejected_for_good() -> None:
     dead = f"arguments='{json.dumps({'x-dead-letter-exchange': 'dead'})}'"
     assert said(rejected(5, dead), "deliveries-rejected") == []
     assert said(rejected(5, begin=""), "deliveries-rejected") == []
+    long = json.dumps({"x-dead-letter-exchange": "dead", "x-comment": "." * MAX_ARGUMENTS_BYTES})
+    assert said(rejected(5, f"arguments='{long}'"), "deliveries-rejected") == []
 
 
 # dead letters
