@@ -8,6 +8,7 @@ the same name successfully at once (`Probe`).
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +18,10 @@ from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet, name_at, reply_text, route, subject_of_text
 from amqpsniff.session.rules.occasions import BY_BROKER, PASSIVE
-from amqpsniff.session.rules.peers import client_of, ender
+from amqpsniff.session.rules.peers import client_of, ender, vhost_of
+from amqpsniff.session.rules.queues import MAX_DELETIONS
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.shared_state import contribute, drop, remember, report_at
+from amqpsniff.session.rules.shared_state import contribute, drop, remember, remembered, report_at
 from amqpsniff.session.rules.topology import subject_of
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 from amqpsniff.units import duration
@@ -40,6 +42,12 @@ ASKED = "passive declarations"
 """Name in `RuleContext.memory` of the last one of each channel: its packet and what it asks."""
 
 CLOSED = "channel-closed-by-broker"
+
+_DELETIONS = {"queue": "deletions", "exchange": "exchanges deleted"}
+"""Names in `RuleContext.shared` of deletions, by what was deleted: their times and words."""
+
+MADE_AGAIN = "declarations of what was deleted"
+"""Name in `RuleContext.shared` of the times of later declarations."""
 
 REFUSED = "passive declarations refused"
 """Name in `RuleContext.memory` of a `Probe` for each thing that was not there."""
@@ -119,14 +127,34 @@ def judge_missing(
 
 
 def _reason(context: RuleContext, kind: str, key: Sequence[str], ts_ns: int | None) -> str:
-    """The last deletion of a queue or exchange until a time, to follow an error; else empty."""
-    name = "deletions" if kind == "queue" else "exchanges deleted"
-    words = [
-        words
-        for deleted_ns, words in context.shared.get(name, {}).get(tuple(key), ())
-        if ts_ns is not None and deleted_ns <= ts_ns
-    ]
-    return f"; {words[-1]}: declare it again, or end what uses it" if words else ""
+    """The deletion of a queue or exchange that holds at a time, to follow an error; else empty."""
+    if ts_ns is None:
+        return ""
+    deletions = context.shared.get(_DELETIONS.get(kind, ""), {}).get(tuple(key), ())
+    words = [(deleted_ns, words) for deleted_ns, words in deletions if deleted_ns <= ts_ns]
+    made = context.shared.get(MADE_AGAIN, {}).get((kind, *key), ())
+    if not words or any(words[-1][0] <= made_ns <= ts_ns for made_ns in made):
+        return ""
+    return f"; {words[-1][1]}: declare it again, or end what uses it"
+
+
+def makes(context: RuleContext) -> None:
+    """queue.declare, exchange.declare: what was deleted may be made again."""
+    kind, name = subject_of(context.frame)
+    vhost, passive = vhost_of(context), b'"passive":true' in (context.frame.arguments_json or b"")
+    if name and vhost is not None and context.ts_ns is not None and not passive:
+        name = name if kind == "queue" else f"'{name}'"
+        key = client_of(context).server, vhost, name
+        contribute(context, judge_made, kind, key, context.ts_ns)
+
+
+def judge_made(context: RuleContext, kind: str, key: Sequence[str], ts_ns: int) -> None:
+    """A queue or exchange was declared: that counts after a deletion."""
+    if tuple(key) in context.shared.get(_DELETIONS[kind], ()):
+        times: deque[int] = remembered(
+            context, MADE_AGAIN, (kind, *key), lambda: deque(maxlen=MAX_DELETIONS)
+        )
+        times.append(ts_ns)
 
 
 @where(PASSIVE)
@@ -284,8 +312,8 @@ def _ended_before(context: RuleContext) -> str:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "channel.close": (closed,),
-    "queue.declare": (asks, declared),
-    "exchange.declare": (asks, declared),
+    "queue.declare": (makes, asks, declared),
+    "exchange.declare": (makes, asks, declared),
     "queue.declare-ok": (made,),
     "exchange.declare-ok": (made,),
     "frames-lost": (lost,),

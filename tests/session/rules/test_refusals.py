@@ -482,3 +482,38 @@ def test_a_deletion_after_the_refusal_is_not_its_reason() -> None:
             """
         (line,) = said(text, "channel-closed-by-broker")
         assert line.endswith("declare it first, or correct its name")
+
+
+@pytest.mark.parametrize(
+    ("declared", "again"),
+    [("C1: queue.declare queue=e", True), ("C1: queue.declare queue=e passive=1", False),
+     ("C1: queue.declare queue=f", False), ("C1: exchange.declare exchange=e", False)],
+)  # fmt: skip
+def test_a_deletion_before_a_new_declaration_is_not_the_reason(declared: str, again: bool) -> None:
+    text = (
+        OPEN
+        + f"""
+        C1: queue.delete queue=e
+        S1: queue.delete-ok
+        {declared}
+        b.handshake
+        b.C1: channel.open
+        b.S1: channel.open-ok
+        b.C1: basic.get queue=e
+        b."""
+        + _closed(404, "NOT_FOUND - no queue 'e' in vhost '/'", (60, 70)).replace("[close] ", "")
+    )
+    (line,) = said(text, "channel-closed-by-broker")
+    assert ("deleted in packet" in line) is not again
+
+
+def test_an_exchange_that_was_declared_again_after_its_deletion() -> None:
+    text = OPEN + """
+        C1: exchange.delete exchange=e
+        S1: exchange.delete-ok
+        C1: exchange.declare exchange=e type=fanout
+        S1: exchange.declare-ok
+        C1: basic.publish exchange=e | body=1
+        """ + _closed(404, "NOT_FOUND - no exchange 'e' in vhost '/'", (60, 40))  # fmt: skip
+    (line,) = said(text, "channel-closed-by-broker")
+    assert line.endswith("declare it first, or correct its name")
