@@ -365,7 +365,7 @@ class Stream:
         self.start_ns = self.end_ns = NO_TIME
         self.ended = self.ended_by = None  # the end of the TCP connection is unknown
         self.ended_ns, self.ended_packet_number = -1, 0
-        self.reset_by_stranger = self.reset_first = self.end_acknowledged = False
+        self.reset_by_stranger = self.end_acknowledged = False
         self.unreachable = -1
         self.over_ns = self.reset_ns = self.round_trip_ns = self.connecting_ns = -1
         self.syn_ns, self.syns_again, self.answers_again = NO_TIME, 0, 0

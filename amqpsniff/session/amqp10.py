@@ -539,7 +539,7 @@ class Amqp10Tracker:
                 self._use(amqp10, channel)
                 amqp10.windows.begin(side, found)
                 return
-        amqp10 = self._new(session, True)
+        amqp10 = self._new(session, found.first < 0)  # else the begin that it answers is missing
         if amqp10 is not None:
             state.channels[side][channel] = amqp10
             self._use(amqp10, channel)

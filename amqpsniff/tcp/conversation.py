@@ -381,19 +381,12 @@ class Conversation:
         """True if a RST without an acknowledgement ended it first: so answers a host that has no
         such connection (RFC 9293 §3.10.7.1), while one that ends its own sets the ACK flag.
         """
-        reset = self.reset
-        return reset is not None and reset.ack < 0 and self.ended_ns == reset.ts_ns
-
-    @property
-    def reset_first(self) -> bool:
-        """True if a RST ended it, and no FIN came before."""
-        reset = self.reset
-        return reset is not None and self.ended_number == reset.number
+        return self.ended == "rst" and self.reset.ack < 0
 
     @property
     def end_acknowledged(self) -> bool:
         """True if a FIN ended it first, and the other side acknowledged it."""
-        if self.ended_by is None or self.reset_first:
+        if self.ended != "fin":
             return False
         return bool((self.second if self.ended_by else self.first).fin_acked)
 

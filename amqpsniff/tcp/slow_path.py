@@ -591,15 +591,18 @@ class SlowPath:
         return wait_ns
 
     def _apply_reset(self, conversation: Conversation) -> cython.int:
-        """A conversation ends by the RST that it had: bytes sent before that are missing."""
+        """A conversation ends by the RST that it had: bytes sent before that are missing.
+
+        After a FIN the RST only answers what was sent to a side that is gone.
+        """
         reset = conversation.reset
         half: HalfStream = conversation.second if reset.side else conversation.first
         other: HalfStream = conversation.first if reset.side else conversation.second
-        conversation.ended = "rst"
-        if conversation.ended_by is None:
-            conversation.ended_by = reset.side
+        inside: cython.bint = reset.window_position != OUTSIDE
+        if conversation.ended is None or (inside and reset.ts_ns < conversation.ended_ns):
+            conversation.ended, conversation.ended_by = "rst", reset.side
             conversation.ended_ns, conversation.ended_number = reset.ts_ns, reset.number
-        if reset.window_position != OUTSIDE:
+        if inside:
             if half.next_seq < 0 and half.ack_seen:  # nothing of it was captured before
                 half.start_at(half.ack_seq)
             if half.next_seq >= 0:

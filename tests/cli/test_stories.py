@@ -337,7 +337,7 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "celery_killed": (
         (
             "py-amqp", "left open: 3 channels, 3 consumers, 4 deliveries not acknowledged",
-            "4 deliveries from queue 'media-jobs'", "TCP was reset",
+            "4 deliveries from queue 'media-jobs'", "when TCP ended",
         ),
         (SOUND, "pidbox"),
     ),
@@ -347,7 +347,7 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "heartbeat_missed": (("octane-worker", "nothing from the client for 12.0 s"), (SOUND,)),
     "publish_incomplete": (
-        ("uploader", "40.0 kB of the message of 100 kB", "when the client ended TCP (RST)"),
+        ("uploader", "40.0 kB of the message of 100 kB", "when the client ended TCP (FIN)"),
         (SOUND,),
     ),
 }  # fmt: skip
@@ -563,7 +563,7 @@ STORIES = (
           ("octane-worker", "nothing from the client for 12.0 s, heartbeat 4 s")),
     Story("27 amqp-bunny#4: another consumer starts the same task", "diagnose",
           f"{CASES}/celery_killed.pcap.gz",
-          ("4 deliveries from queue 'media-jobs'", "when TCP was reset")),
+          ("4 deliveries from queue 'media-jobs'", "when TCP ended")),
     Story("27 amqp-bunny#4: who consumes from it besides?", "diagnose", TWO_CONSUMERS,
           ("1 delivery from queue 'jobs'", "'second'", "consumed from there too")),
     Story("27 amqp-bunny#4: which one got it when?",
@@ -597,7 +597,7 @@ STORIES = (
           "trace --key 2a585c92a9474c859324b1e2fd6bd4a4", "tests/captures/packs/oslo.pcap.gz",
           ("delivered q=compute", "delivered q=reply_bc6cddb95e484918afefd510789f1913")),
     Story("38 celery#4671: tasks run twice after a restart", "diagnose",
-          f"{PLAYED}/a_prefetch.pcap", ("10 deliveries from queue 'orders.new'", "TCP was reset")),
+          f"{PLAYED}/a_prefetch.pcap", ("10 deliveries from queue 'orders.new'", "when TCP ended")),
     Story("39 otel-java#2822: where does the trace end?",
           "trace --trace-id 4bf92f3577b34da6a3ce929d0e0e4732",
           "tests/captures/packs/amqplib.pcap.gz",

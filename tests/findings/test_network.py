@@ -101,7 +101,7 @@ SHOWN = {
         None,
         (
             "price-server had the request to the default exchange with routing key 'price.rpc' "
-            "since packet 70 when its connection ended (RST in packet 72); no answer came in the "
+            "since packet 70 when its connection ended (FIN in packet 71); no answer came in the "
             "16.1 s after it"
         ),
     ),

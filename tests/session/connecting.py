@@ -67,7 +67,6 @@ class Connection:
         self.heard = False
         self.missing: set[str] = set()
         self.end_ns = 0
-        self.finished: set[str] = set()
         self.ended_by: str | None = None
 
     def feed(self, event: Event) -> None:
@@ -110,10 +109,7 @@ class Connection:
 
     def _end(self, event: Event) -> None:
         """[N3]"""
-        if event.method == FIN:
-            self.finished.add(event.sender)
-        if len(self.finished) < 2 or event.method == FIN:
-            self.ended_by = event.method
+        self.ended_by = self.ended_by or event.method
 
     # every method
 

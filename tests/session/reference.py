@@ -165,9 +165,8 @@ N1  midstream: its beginning (SYN or the client's protocol header) was not captu
     null where they are missing or no string. channel_max, frame_max, heartbeat: tune-ok's. All
     null until the method was seen.
 N2  channels: rows of the channels table. published, delivered, acknowledged: sums over them.
-N3  closed_by: sender of the connection.close that counts, as in C3; without one `rst`, or `fin`
-    when no reset came before both sides' FIN, null when TCP did not end. close_code, close_text,
-    close_method as in C3.
+N3  closed_by: sender of the connection.close that counts, as in C3; without one `fin` or `rst`,
+    whichever came first, null when TCP did not end. close_code, close_text, close_method as in C3.
 N4  blocked_ns: from each connection.blocked to the next unblocked, or to the connection's last
     packet; a second blocked changes nothing. 0 when there was none; null when an unblocked came
     first, of the connection or after a loss in the server's direction, and when there was such a

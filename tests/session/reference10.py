@@ -7,9 +7,10 @@ gives the rows of `messages`, `links` and `channels` with the columns that are n
 Sessions (rows of `channels`)
 
 S1  A begin without remote-channel begins a session; one with it joins the session that the other
-    side has on that number. A side has one number for a session, its last. A session that its side
-    began on that number before is over then. What a side that did not end it said last may be
-    missing: a loss of that side for all but transfers.
+    side has on that number. Without such a session its beginning is not known: the begin that it
+    answers is missing. A side has one number for a session, its last. A session that its side began
+    on that number before is over then. What a side that did not end it said last may be missing: a
+    loss of that side for all but transfers.
 S2  `end` of a side frees its number. The second one ends the session, the first is its close.
 S3  What a side sends on a number without a session means nothing. After a loss, and in a capture
     that begins late, it is a session whose beginning is not known: the only one of the other side,
@@ -267,7 +268,7 @@ class Conversation:
         self._cut(said.side, lambda at: at[0] == said.channel)
         session = self.open[1 - said.side].get(said.fields.get("remote_channel"))
         if session is None:
-            session = self._new(said, True)
+            session = self._new(said, said.fields.get("remote_channel") is None)
         self._use(session, said)
         session.window[said.side] = said.fields["incoming_window"]
         session.used[said.side] = said.fields["next_outgoing_id"]

@@ -18,7 +18,7 @@ from tests.amqp10 import Symbol, composite, message
 from tests.conftest import SAMPLES
 from tests.decode.amqp10.truth import CAPTURES, capture, expected, plain
 from tests.findings.cases import file_of, packets_of
-from tests.findings.pairs_of_links import opening, said, sender, sends
+from tests.findings.pairs_of_links import ACCEPTED, opening, receiver, said, sender, sends, settles
 
 NAMES = sorted(path.name.partition(".")[0] for path in CAPTURES.glob("*.expected.json.gz"))
 OUTCOMES = {
@@ -603,3 +603,14 @@ def _annotations(payload: bytes) -> dict[str, Any] | None:
         (text,) = found.table("messages", columns=["annotations"])["annotations"].to_pylist()
     said_of: dict[str, Any] | None = json.loads(text or "null")
     return said_of
+
+
+@pytest.mark.parametrize("lost", range(4, 14))
+def test_a_session_whose_begin_lies_before_the_capture_is_one_channel(lost: int) -> None:
+    """Of eight packets that are left out the last is the client's begin, which the next answers."""
+    steps = (opening(), sender(), sends("C", 0, 1), settles("S", 0, ACCEPTED),
+             receiver(credit=3), sends("S", 0, handle=1))  # fmt: skip
+    packets = list(packets_of(said(*steps)))[lost:]
+    with open_capture(io.BytesIO(file_of(packets))) as found:
+        rows = found.table("channels").to_pylist()
+    assert [(row["channel"], row["delivered"]) for row in rows] == [(0, 1)]

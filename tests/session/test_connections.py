@@ -308,7 +308,7 @@ def test_reset_after_one_side_finished(ask: Ask) -> None:
         """,
         f"""
         connections:
-            a {GUEST} closed_by=rst
+            a {GUEST} closed_by=fin
         """,
     )
 

@@ -128,10 +128,20 @@ def test_reset_that_overtook_what_it_answers(late_ms: int) -> None:
     assert result.kinds()[-2:] == ["open", "close"]
 
 
-def test_reset_after_one_fin_is_a_reset_but_the_fin_was_first() -> None:
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("resetting", [0, 1])
+def test_a_fin_before_a_reset_is_the_end(side: int, resetting: int) -> None:
     talk = spoken()
-    talk.client(flags=FIN | ACK)
-    talk.server(flags=RST)
+    talk.put(side, flags=FIN | ACK)
+    talk.put(1 - side, b"in flight")
+    talk.put(resetting, flags=RST)
+    assert run(talk.packets).conversations[0][10:12] == ("fin", side)
+
+
+def test_a_fin_that_crossed_a_reset_is_not_the_end() -> None:
+    talk = spoken()
+    talk.client(flags=RST | ACK)
+    talk.server(flags=FIN | ACK)
     assert run(talk.packets).conversations[0][10:12] == ("rst", 0)
 
 

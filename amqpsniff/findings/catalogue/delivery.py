@@ -23,7 +23,8 @@ DELIVERY = (
          "redelivered flag.",
          "Deliveries do not come again if their queue is deleted before they do: by a client, or "
          "by itself (auto-delete, x-expires). Messages may expire in it too.",
-         ("consumer-stuck", "consumer-timed-out", *CHANNEL_ENDS, *CONNECTION_ENDS)),
+         ("consumer-stuck", "consumer-timed-out", *CHANNEL_ENDS, *CONNECTION_ENDS,
+          "heartbeat-missed")),
     Kind("deliveries-deleted", "warning", "medium",
          "Deliveries were not acknowledged, and their queue is gone",
          "Deliveries had neither ack, nack nor reject when the channel or connection ended, and "

@@ -101,7 +101,7 @@ PUBLISHING = (
          "Whether they were stored is unknown: publish them again, and let consumers recognise "
          "duplicates by message-id.",
          "Confirms may lie in a hole of the capture: see tcp-gap.",
-         (*CHANNEL_ENDS, *CONNECTION_ENDS)),
+         (*CHANNEL_ENDS, *CONNECTION_ENDS, "heartbeat-missed")),
     Kind("publish-incomplete", "error", "medium",
          "A message was not whole when its connection ended",
          "TCP ended after the method of a publish and before the end of its body, and no side had "

@@ -7,6 +7,8 @@ demands frames of the other (§2.4.5).
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.access import note_lost, report_refused_login
@@ -132,7 +134,7 @@ def closed(context: RuleContext) -> None:
         detail = f"the {_SIDES[side]} closed the connection: {reason}"
         if silence:
             detail += f"; nothing from the {_SIDES[1 - side]} for {duration(silence)}"
-        context.report("heartbeat-missed", detail)
+        context.report("heartbeat-missed", detail, until_ns=context.ts_ns)
     if side != SERVER:
         if "silent" not in context.memory:
             closed_by_client(context, "the connection", condition, description)
@@ -195,7 +197,8 @@ def ended(context: RuleContext) -> None:
             number, ts_ns = context.number, context.ts_ns
             if rest < longest:
                 number, ts_ns = context.memory.get(SILENCES[side], (number, ts_ns))
-            context.report("heartbeat-missed", detail, number=number, ts_ns=ts_ns)
+            at: Any = {"number": number, "ts_ns": ts_ns, "until_ns": ts_ns}
+            context.report("heartbeat-missed", detail, **at)
 
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {

@@ -119,7 +119,7 @@ def _unclean(context: RuleContext) -> None:
     conversation = context.session.connection.conversation
     side = ender(context)
     who = "TCP was ended" if side is None else f"{_SIDES[side]} ended TCP"
-    how = "FIN" if side is not None and not conversation.reset_first else conversation.ended.upper()
+    how = conversation.ended.upper()
     parts = [f"{who}{_age(context)} ({how}){_last_frames(context)}"]
     if ended_by_server(context):
         context.memory.setdefault("failure", f"the broker ended TCP ({how})")

@@ -63,7 +63,8 @@ def _ended(context: RuleContext) -> None:
         _judge_unanswered(context)
     if silent is not None and "interrupted" not in context.memory:
         detail, (number, ts_ns) = f"{silent.words}, heartbeat {beat} s{silent.cut}", silent.place
-        context.report("heartbeat-missed", detail, number=number, ts_ns=ts_ns)
+        at: Any = {"number": number, "ts_ns": ts_ns, "until_ns": ts_ns}
+        context.report("heartbeat-missed", detail, **at)
 
 
 class _Silent(NamedTuple):

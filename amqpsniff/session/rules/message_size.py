@@ -43,9 +43,11 @@ MAX_NAMED = 5
 
 
 def judge_large(context: RuleContext) -> None:
-    """large: a body of more than 1 MiB."""
-    rows, row = context.facts["rows"], context.facts["row"]
+    """large: a body of more than 1 MiB, unless it is more than its link takes."""
+    rows, row, link = context.facts["rows"], context.facts["row"], context.facts.get("link")
     size = rows.body_size.at(row)
+    if link is not None and 0 < link.limit_bytes < rows.deliveries.message_bytes.at(row):
+        return
     place = _place(context)
     detail = f"a body of {octets(size)} {place}"
     if size > REFUSED_BYTES:

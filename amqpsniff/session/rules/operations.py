@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, route
 from amqpsniff.session.rules.peers import client_of, handshake, vhost_of
-from amqpsniff.session.rules.queues import deleted_by
+from amqpsniff.session.rules.queues import MAX_DELETIONS, deleted_by
 from amqpsniff.session.rules.shared_state import contribute, remembered
 from amqpsniff.spec import SIDES
 from amqpsniff.units import octets
@@ -110,16 +111,20 @@ def _report_deletion(
     detail = f"{client_of(context).words} {_DELETED[name]} {what}{how}"
     at: Any = {"number": number, "ts_ns": ts_ns}
     vhost = vhost_of(context)
-    if name == "exchange.delete" and not how and vhost is not None:
+    if name == "exchange.delete" and not how and vhost is not None and ts_ns is not None:
         where = client_of(context).server, vhost, what
-        contribute(context, judge_exchange_deleted, where, deleted_by(context, number))
+        contribute(context, judge_exchange_deleted, where, ts_ns, deleted_by(context, number))
     context.report("operation-destructive", detail, **at, subject=(name, what))
 
 
-def judge_exchange_deleted(context: RuleContext, exchange: Sequence[str], words: str) -> None:
+def judge_exchange_deleted(
+    context: RuleContext, exchange: Sequence[str], ts_ns: int, words: str
+) -> None:
     """An exchange was deleted: its broker, virtual host and name in quotes; the cause as text."""
-    last: list[str] = remembered(context, "exchanges deleted", tuple(exchange), list)
-    last[:] = [words]
+    deletions: deque[tuple[int, str]] = remembered(
+        context, "exchanges deleted", tuple(exchange), lambda: deque(maxlen=MAX_DELETIONS)
+    )
+    deletions.append((ts_ns, words))
 
 
 @where(NESTED)

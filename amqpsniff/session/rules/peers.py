@@ -208,7 +208,7 @@ def forgotten(context: RuleContext) -> tuple[int, int] | None:
     """(side, its silence before) if TCP ended with a RST as of a host without such a connection."""
     session, client = context.session, context.session.connection.client_direction
     conversation = session.connection.conversation
-    if client < 0 or conversation.ended != "rst" or not conversation.reset_by_stranger:
+    if client < 0 or not conversation.reset_by_stranger:
         return None
     if any(_has_acked_fin(conversation, direction) for direction in (0, 1)):
         return None

@@ -126,6 +126,15 @@ def judge_failure(
         if finding is not None:
             within = duration(now - series.first_ns)
             finding.detail = _loop_words(who, series.count, within, series.failure)
+    _share_cause(context, series.first.connection_id)
+
+
+def _share_cause(context: RuleContext, connection_id: str | None) -> None:
+    """What ended the first connection of a loop, as far as it is known, brought the loop about."""
+    ended = context.log.find("disconnect-unclean", connection_id)
+    loop = context.log.find("reconnect-loop", connection_id)
+    if ended is not None and loop is not None and ended.cause_code is not None:
+        loop.cause_code, loop.cause_packet_number = ended.cause_code, ended.cause_packet_number
 
 
 def _loop_words(who: str, count: int, within: str, failure: str) -> str:

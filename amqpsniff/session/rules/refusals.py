@@ -8,6 +8,7 @@ the same name successfully at once (`Probe`).
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +18,10 @@ from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet, name_at, reply_text, route, subject_of_text
 from amqpsniff.session.rules.occasions import BY_BROKER, PASSIVE
-from amqpsniff.session.rules.peers import client_of, ender
+from amqpsniff.session.rules.peers import client_of, ender, vhost_of
+from amqpsniff.session.rules.queues import MAX_DELETIONS
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.shared_state import contribute, drop, remember, report_at
+from amqpsniff.session.rules.shared_state import contribute, drop, remember, remembered, report_at
 from amqpsniff.session.rules.topology import subject_of
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 from amqpsniff.units import duration
@@ -41,6 +43,12 @@ ASKED = "passive declarations"
 
 CLOSED = "channel-closed-by-broker"
 
+_DELETIONS = {"queue": "deletions", "exchange": "exchanges deleted"}
+"""Names in `RuleContext.shared` of deletions, by what was deleted: their times and words."""
+
+MADE_AGAIN = "declarations of what was deleted"
+"""Name in `RuleContext.shared` of the times of later declarations."""
+
 REFUSED = "passive declarations refused"
 """Name in `RuleContext.memory` of a `Probe` for each thing that was not there."""
 
@@ -48,15 +56,13 @@ REFUSED = "passive declarations refused"
 class Probe:
     """A close of the broker because the name of a passive declaration does not exist.
 
-    `declared`: packet of the last declaration of it since.
+    `place`: where it was; `missing`: what `judge_missing` is told of it; `declared`: packet of the
+    last declaration of it since.
     """
 
-    def __init__(
-        self, context: RuleContext, detail: str, variant: int | None, subject: str
-    ) -> None:
-        self.detail, self.variant, self.subject = detail, variant, subject
-        self.channel = context.channel
-        self.number, self.ts_ns = context.number, context.ts_ns
+    def __init__(self, context: RuleContext, missing: tuple[Any, ...]) -> None:
+        self.missing = missing
+        self.channel, self.place, self.ts_ns = context.channel, context.place, context.ts_ns
         self.declared: int | None = None
 
     def is_recent(self, now_ns: int | None) -> bool:
@@ -83,16 +89,24 @@ def closed(context: RuleContext) -> None:
         context.report("message-too-large", detail)
     elif not _named_elsewhere(context.channel, code, text):
         what, variant = remedy(code, text)
-        if code == _MISSING and passive:
-            _refuse(context, declare[1], Probe(context, detail + what, variant, subject))
-        elif named := _MISSED.search(text) if code == _MISSING else None:
-            variant, detail = context.variant_for(CLOSED, subject, detail, variant)
-            name = named[2][1:-1] if named[1] == "queue" else named[2]
-            thing = named[1], (client_of(context).server, named[3], name)
-            where = context.channel.number, context.place
-            contribute(context, judge_missing, *thing, detail, what, variant, *where)
-        else:
+        if code != _MISSING:
             context.report(CLOSED, detail + what, variant=variant, subject=subject)
+            return
+        variant, detail = context.variant_for(CLOSED, subject, detail, variant)
+        missing = *_thing(context, text), detail, what, variant, context.channel.number
+        if passive:
+            _refuse(context, declare[1], Probe(context, missing))
+        else:
+            contribute(context, judge_missing, *missing, context.place)
+
+
+def _thing(context: RuleContext, text: str) -> tuple[str, Sequence[str]]:
+    """The kind and key of what is not there; both empty if the text does not say it."""
+    named = _MISSED.search(text)
+    if named is None:
+        return "", ()
+    name = named[2][1:-1] if named[1] == "queue" else named[2]
+    return named[1], (client_of(context).server, named[3], name)
 
 
 def judge_missing(
@@ -106,14 +120,41 @@ def judge_missing(
     place: Sequence[Any],
 ) -> None:
     """The broker closed a channel because a queue or exchange is not there: was it deleted?"""
-    if kind == "queue":
-        words = [words for _, words in context.shared.get("deletions", {}).get(tuple(key), ())]
-    else:
-        words = context.shared.get("exchanges deleted", {}).get(tuple(key), ())
-    if words:
-        what = f"; {words[-1]}: declare it again, or end what uses it"
+    at = Place(*place)
     variant = tuple(variant) if isinstance(variant, list) else variant
-    report_at(context, Place(*place), CLOSED, detail + what, channel=channel, variant=variant)
+    detail += _reason(context, kind, key, at.ts_ns) or what
+    report_at(context, at, CLOSED, detail, channel=channel, variant=variant)
+
+
+def _reason(context: RuleContext, kind: str, key: Sequence[str], ts_ns: int | None) -> str:
+    """The deletion of a queue or exchange that holds at a time, to follow an error; else empty."""
+    if ts_ns is None:
+        return ""
+    deletions = context.shared.get(_DELETIONS.get(kind, ""), {}).get(tuple(key), ())
+    words = [(deleted_ns, words) for deleted_ns, words in deletions if deleted_ns <= ts_ns]
+    made = context.shared.get(MADE_AGAIN, {}).get((kind, *key), ())
+    if not words or any(words[-1][0] <= made_ns <= ts_ns for made_ns in made):
+        return ""
+    return f"; {words[-1][1]}: declare it again, or end what uses it"
+
+
+def makes(context: RuleContext) -> None:
+    """queue.declare, exchange.declare: what was deleted may be made again."""
+    kind, name = subject_of(context.frame)
+    vhost, passive = vhost_of(context), b'"passive":true' in (context.frame.arguments_json or b"")
+    if name and vhost is not None and context.ts_ns is not None and not passive:
+        name = name if kind == "queue" else f"'{name}'"
+        key = client_of(context).server, vhost, name
+        contribute(context, judge_made, kind, key, context.ts_ns)
+
+
+def judge_made(context: RuleContext, kind: str, key: Sequence[str], ts_ns: int) -> None:
+    """A queue or exchange was declared: that counts after a deletion."""
+    if tuple(key) in context.shared.get(_DELETIONS[kind], ()):
+        times: deque[int] = remembered(
+            context, MADE_AGAIN, (kind, *key), lambda: deque(maxlen=MAX_DELETIONS)
+        )
+        times.append(ts_ns)
 
 
 @where(PASSIVE)
@@ -168,20 +209,19 @@ def _refuse(context: RuleContext, subject: tuple[str, str | None], probe: Probe)
     refused = context.memory.setdefault(REFUSED, {})
     if subject in refused:
         _report_refused(context, subject)
-    about: Any = {"variant": probe.variant, "subject": probe.subject}
     if remember(context, refused, subject, probe) is None:
-        context.report(CLOSED, probe.detail, **about)
+        contribute(context, judge_missing, *probe.missing, probe.place)
         return
-    number, ts_ns = context.number, context.ts_ns
-    context.report_provisional(CLOSED, probe.detail, number, ts_ns, absent=False, **about)
+    kind, key, detail, what, variant, _ = probe.missing
+    detail += _reason(context, kind, key, probe.ts_ns) or what
+    place: Any = {"number": context.number, "ts_ns": context.ts_ns}
+    context.report_provisional(CLOSED, detail, **place, absent=False, variant=variant)
 
 
 def _report_refused(context: RuleContext, subject: tuple[str, str | None]) -> None:
     probe = drop(context, context.memory[REFUSED], subject)
-    before, context.channel = context.channel, probe.channel
-    about: Any = {"variant": probe.variant, "subject": probe.subject}
-    context.report(CLOSED, probe.detail, number=probe.number, ts_ns=probe.ts_ns, **about)
-    context.channel = before
+    context.withdraw(CLOSED, probe.channel)
+    contribute(context, judge_missing, *probe.missing, probe.place)
 
 
 def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
@@ -272,8 +312,8 @@ def _ended_before(context: RuleContext) -> str:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "channel.close": (closed,),
-    "queue.declare": (asks, declared),
-    "exchange.declare": (asks, declared),
+    "queue.declare": (makes, asks, declared),
+    "exchange.declare": (makes, asks, declared),
     "queue.declare-ok": (made,),
     "exchange.declare-ok": (made,),
     "frames-lost": (lost,),

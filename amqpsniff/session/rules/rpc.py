@@ -19,7 +19,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
 from amqpsniff.session.rules.overloaded_consumers import load_text
-from amqpsniff.session.rules.peers import client_of, end_ns
+from amqpsniff.session.rules.peers import client_of, over_ns
 from amqpsniff.session.rules.prefetch import busy_ns, queues_worked
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
@@ -229,8 +229,9 @@ def _what(route: tuple[str | None, str | None]) -> str:
 @where(UNCLEAN)
 def note_lost(context: RuleContext) -> None:
     """connection-ends: requests that a server had in hand when TCP ended without a close."""
-    session, now_ns = context.session, end_ns(context)
-    if session.connection.conversation.ended is None or session.closed_by is not None:
+    session, now_ns = context.session, over_ns(context)
+    tcp = session.connection.conversation
+    if tcp.ended is None or session.closed_by is not None:
         return
     if now_ns is None or not context.complete:
         return
@@ -241,9 +242,8 @@ def note_lost(context: RuleContext) -> None:
         if entry.open_row and _is_request(entry.rows, entry.row)
     ]
     if in_hand:
-        how = session.connection.conversation.ended.upper()
         name = client_of(context).application or session.connection.name()[1]
-        server = (name, how, now_ns, context.number)
+        server = (name, tcp.ended.upper(), now_ns, tcp.ended_packet_number)
         contribute(context, judge_lost, server, in_hand[:MAX_IN_HAND])
 
 

@@ -12,7 +12,7 @@ from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.network import shut_of
 from amqpsniff.session.rules.occasions import UNCLEAN
-from amqpsniff.session.rules.peers import end_ns, last_packets_ns
+from amqpsniff.session.rules.peers import last_packets_ns, over_ns
 from amqpsniff.units import duration
 
 STOPPED_NS = 10 * SECOND_NS
@@ -23,10 +23,10 @@ STOPPED_NS = 10 * SECOND_NS
 def judge_stopped(context: RuleContext) -> None:
     """connection-ends: a side owed the next frame, and sent none until the last packet.
 
-    The time ends at the connection's last packet, not at the capture's: later packets may be in
-    another file.
+    The time ends where a side ended TCP, or at the connection's last packet, not at the capture's:
+    later packets may be in another file.
     """
-    session, now_ns = context.session, end_ns(context)
+    session, now_ns = context.session, over_ns(context)
     last_ns = (session.last_client_ns, session.last_server_ns)
     if now_ns is None or now_ns - min(last_ns) < STOPPED_NS or session.closed_by is not None:
         return
@@ -37,10 +37,10 @@ def judge_stopped(context: RuleContext) -> None:
     found = list(_overdue(session, last_ns, now_ns))
     if not found:
         return
-    parts = [sentence(session) or ""]
+    parts = [sentence(session, now_ns) or ""]
     packets_ns = last_packets_ns(context)
     for side in sorted({debt.side for debt in found}, reverse=True):
-        quiet_ns = now_ns - packets_ns[side]
+        quiet_ns = max(0, now_ns - packets_ns[side])
         quiet = f"{duration(quiet_ns)} before it" if quiet_ns else "at the end"
         parts.append(
             f"the {SIDES[side]}'s last frame came {duration(now_ns - last_ns[side])} before the "

@@ -294,6 +294,13 @@ def test_connections_that_are_cut_after_the_same_idle_time() -> None:
     assert [end["cause_code"] for end in ends] == ["idle-connection-cut"] * 4
 
 
+def test_a_loop_of_connections_that_are_cut_as_others_are() -> None:
+    """The first one that was cut was another client's."""
+    cut = CUT.replace("60000ms c{n}.RST S", "8000ms c{n}.FIN S")
+    row = one(cut.replace("joe", "ann").replace("{n}", "a") + several(cut, 3), "reconnect-loop")
+    assert (row["count"], row["cause_code"]) == (3, "idle-connection-cut")
+
+
 @pytest.mark.parametrize(("before", "after"), [
     ("heartbeat=600", "heartbeat=30"),
     ("60000ms c{n}.RST S", "20000ms c{n}.RST C"),

@@ -365,3 +365,25 @@ def test_how_many_deliveries_the_broker_took_back(last: int, told: str) -> None:
     (detail,) = _told(*steps, code="consumer-timed-out")
     when = f"60.0 s when the broker took {'them' if last else 'it'} back"
     assert re.sub(r"packet \d+", "packet 11", detail) == told.format(when)
+
+
+@pytest.mark.parametrize(
+    ("link", "sending", "code"),
+    [
+        (sender(), sends("C", 0), "publishes-in-doubt"),
+        (receiver(credit=3), sends("S", 0, handle=1), "deliveries-in-doubt"),
+    ],
+)
+def test_a_silence_ends_what_was_under_way_if_it_ends_the_connection(
+    link: Any, sending: Any, code: str
+) -> None:
+    idle = error("amqp:resource-limit-exceeded", "local-idle-timeout expired")
+    closed = [("S", frame("close", error=idle), 21_000), ("C", frame("close"))]
+    over = [("C", EMPTY, 21_000), ("C", frame("end"), 5_000), ("S", frame("end"))]
+    for end, cause in ((closed, "heartbeat-missed"), (over, None)):
+        steps = (opening(idle_time_out=10_000), link, sending, end)
+        rows = told_of(packets_of(said(*steps)), code, "heartbeat-missed")
+        assert {row["code"]: row["cause_code"] for row in rows} == {
+            "heartbeat-missed": None,
+            code: cause,
+        }

@@ -423,6 +423,13 @@ def test_what_was_made_may_lie_in_a_hole() -> None:
     [
         ("exchange", "exchange.delete exchange=e", "basic.publish exchange=e | body=1", (60, 40)),
         ("queue", "queue.delete queue=e", "basic.get queue=e", (60, 70)),
+        ("queue", "queue.delete queue=e", "queue.declare passive=1 queue=e", (50, 10)),
+        (
+            "exchange",
+            "exchange.delete exchange=e",
+            "exchange.declare passive=1 exchange=e",
+            (40, 10),
+        ),
     ],
 )
 @pytest.mark.parametrize("name", ["e", "f"])
@@ -456,3 +463,57 @@ def test_a_close_that_is_read_after_later_frames() -> None:
     assert refused.endswith("; answer to basic.publish; declare it first, or correct its name")
     told_to = details["connection-forced-closed"]
     assert told_to == "320 CONNECTION_FORCED - password rotated"
+
+
+def test_a_deletion_after_the_refusal_is_not_its_reason() -> None:
+    for used, method in (
+        ("queue.declare passive=1 queue=e", (50, 10)),
+        ("basic.get queue=e", (60, 70)),
+    ):
+        text = (
+            OPEN + f"C1: {used}\n" + _closed(404, "NOT_FOUND - no queue 'e' in vhost '/'", method)
+        )
+        text += """
+            b.handshake
+            b.C1: channel.open
+            b.S1: channel.open-ok
+            b.C1: queue.delete queue=e
+            b.S1: queue.delete-ok
+            """
+        (line,) = said(text, "channel-closed-by-broker")
+        assert line.endswith("declare it first, or correct its name")
+
+
+@pytest.mark.parametrize(
+    ("declared", "again"),
+    [("C1: queue.declare queue=e", True), ("C1: queue.declare queue=e passive=1", False),
+     ("C1: queue.declare queue=f", False), ("C1: exchange.declare exchange=e", False)],
+)  # fmt: skip
+def test_a_deletion_before_a_new_declaration_is_not_the_reason(declared: str, again: bool) -> None:
+    text = (
+        OPEN
+        + f"""
+        C1: queue.delete queue=e
+        S1: queue.delete-ok
+        {declared}
+        b.handshake
+        b.C1: channel.open
+        b.S1: channel.open-ok
+        b.C1: basic.get queue=e
+        b."""
+        + _closed(404, "NOT_FOUND - no queue 'e' in vhost '/'", (60, 70)).replace("[close] ", "")
+    )
+    (line,) = said(text, "channel-closed-by-broker")
+    assert ("deleted in packet" in line) is not again
+
+
+def test_an_exchange_that_was_declared_again_after_its_deletion() -> None:
+    text = OPEN + """
+        C1: exchange.delete exchange=e
+        S1: exchange.delete-ok
+        C1: exchange.declare exchange=e type=fanout
+        S1: exchange.declare-ok
+        C1: basic.publish exchange=e | body=1
+        """ + _closed(404, "NOT_FOUND - no exchange 'e' in vhost '/'", (60, 40))  # fmt: skip
+    (line,) = said(text, "channel-closed-by-broker")
+    assert line.endswith("declare it first, or correct its name")

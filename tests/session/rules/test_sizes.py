@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.amqp10 import message
+from tests.findings.cases import packets_of
+from tests.findings.pairs_of_links import ACCEPTED, opening, said, sender, sends, settles
 from tests.session.rules.found import details, found
+from tests.session.rules.telling import told_of
 from tests.session.script import Script
 
 OPEN = """
@@ -34,6 +38,16 @@ def test_a_body_that_brokers_refuse() -> None:
     for octets, refused in ((16 * MIB, False), (16 * MIB + 1, True)):
         (detail,) = details(OPEN + publish(octets), "message-oversized")
         assert detail.endswith(words) is refused
+
+
+@pytest.mark.parametrize(
+    ("most", "code"), [(MIB, "message-too-large"), (3 * MIB, "message-oversized")]
+)
+def test_a_body_on_a_link_is_said_to_be_large_once(most: int, code: str) -> None:
+    steps = (opening(), sender(max_message_size=most),
+             sends("C", 0, payload=message(b"x" * 2 * MIB)), settles("S", 0, ACCEPTED))  # fmt: skip
+    rows = told_of(packets_of(said(*steps)), "message-oversized", "message-too-large")
+    assert [row["code"] for row in rows] == [code]
 
 
 def test_a_large_delivery_is_of_a_queue() -> None:

@@ -70,6 +70,7 @@ def test_the_side_that_owes_the_next_frame(text: str, words: str) -> None:
         "S: connection.blocked reason=low\n" + PUBLISH + END,
         PUBLISH + "GAP S 100\n@+10000ms C2: channel.open\nS2: channel.open-ok\n",
         PUBLISH + "@+1000ms C: connection.close\n" + END,
+        PUBLISH + "@+1000ms FIN C\n@+10000ms RST S\n",
     ],
     ids=[
         "owes nothing",
@@ -78,6 +79,7 @@ def test_the_side_that_owes_the_next_frame(text: str, words: str) -> None:
         "blocked",
         "a hole",
         "closed",
+        "TCP was ended before",
     ],
 )
 def test_nobody_who_owes_is_silent(text: str) -> None:
