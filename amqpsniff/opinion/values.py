@@ -21,10 +21,14 @@ LABEL_BYTES = 230
 """Bytes of a label from which on it may have been cut: tshark's limit is 240 with its dots."""
 
 _TYPED = re.compile(r" \(((?:unknown type[^)]*)|[a-z0-9 ]+)\)(?:: ?|$)")
-_ESCAPES = str.maketrans(
-    {chr(code): f"\\x{code:x}" for code in range(1, 32)}
-    | {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+_CONTROLS = [*range(1, 32), 127]
+_ESCAPES = (
+    {code: f"\\x{code:x}" for code in _CONTROLS} | dict.fromkeys(map(ord, "\t\n\r"), " "),
+    {code: f"\\x{code:02X}" for code in _CONTROLS}
+    | {code: f"\\u{code:04X}" for code in range(128, 160)}
+    | dict(zip(map(ord, "\a\b\t\n\v\f\r"), (rf"\{one}" for one in "abtnvfr"), strict=True)),
 )
+"""Control characters in labels: of tshark 4.0, where XML makes blanks of some, and of 4.6."""
 _ABOUT_VALUE = ("amqp.field.name", "amqp.field.type")
 _TABLE_TYPE, _ARRAY_TYPE = "field table", "array"
 
@@ -155,10 +159,10 @@ def _arrays(path: str, ours: list[Any], fields: list[TsharkField]) -> Iterator[P
 
 def _labelled(path: str, name: str, value: Any, field: TsharkField) -> Iterator[Pair]:
     """A value in a table or an array, for which tshark gives a label."""
-    label_name = escaped(name)
     inside, octets = _below(field)
     label = field.label.lstrip().removeprefix("[truncated]").lstrip()
-    typed = _TYPED.match(label, len(label_name)) if label.startswith(label_name) else None
+    known = (len(one) for one in _escaped(name) if label.startswith(one))
+    typed = _TYPED.match(label, next(known, len(label)))
     if typed is None:
         yield Pair(path, plain(value), field.label, "")
         return
@@ -205,19 +209,20 @@ def _same_text(kind: str, value: Any, text: str, theirs: bytes | None) -> bool:
         return False
     if kind == "timestamp":
         return theirs is not None and seconds_of(value) == int.from_bytes(theirs[-8:], "big")
-    if kind == "byte array" and theirs is not None:
+    if kind in ("byte array", "string") and theirs is not None:
         return theirs in (octets, len(octets).to_bytes(4, "big") + octets)
     return _same_string(octets, text)
 
 
 def _same_string(octets: bytes, text: str) -> bool:
-    ours = escaped(octets.decode(errors="replace"))
-    if text == ours:
+    ours = _escaped(octets.decode(errors="replace"))
+    if text in ours:
         return True
     cut = text.rstrip("…").removesuffix("...")
-    return len(octets) + 20 >= LABEL_BYTES // 2 and len(cut) > 20 and ours.startswith(cut)
+    is_long = len(octets) + 20 >= LABEL_BYTES // 2 and len(cut) > 20
+    return is_long and any(one.startswith(cut) for one in ours)
 
 
-def escaped(text: str) -> str:
-    """A text as tshark writes it in a label."""
-    return text.translate(_ESCAPES)
+def _escaped(text: str) -> tuple[str, ...]:
+    """A text as versions of tshark write it in a label."""
+    return tuple(text.translate(one) for one in _ESCAPES)

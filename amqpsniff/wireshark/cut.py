@@ -147,12 +147,13 @@ def cut(
         )
     chosen = _Chosen(part, frozenset(kind_of(code).code for code in findings), whole=whole)
     chosen.find(capture)
-    done = Cut(connections=chosen.connection_count)
+    done = Cut()
     yield done
     span = chosen.span(capture)
     if capture.totals.counters["fragments"]:
         _find_fragments(capture, chosen, span)
     conversations = _Conversations(chosen.starts)
+    written: set[str | None] = {None}
     with capture.packets() as packets:
         copier = PacketCopier(packets, sink)
         batch = None
@@ -162,7 +163,9 @@ def cut(
             for row in range(batch.begin, batch.end):
                 if chosen.wants(batch, row, of_rows.get(row), span):
                     copier.write(batch, row)
+                    written.add(of_rows.get(row))
             done.read += len(batch)
+            done.connections = len(written) - 1
             done.packets, done.written_bytes = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=False)
@@ -237,7 +240,6 @@ class _Chosen:
         always: Those of them that are written whole.
         numbers: Packets that are written besides.
         starts: Of every conversation, its connections: (start, id), the earliest first.
-        connection_count: Connections with packets.
     """
 
     def __init__(self, part: Selection, codes: frozenset[str], *, whole: bool) -> None:
@@ -253,11 +255,6 @@ class _Chosen:
         self._touched: set[str] = set()
         self._encrypted: set[str] = set()
         self._numbers: dict[str, tuple[int, int]] = {}
-
-    @property
-    def connection_count(self) -> int:
-        """Connections with packets."""
-        return len(self.connections | self._touched)
 
     def find(self, capture: Any) -> None:
         """Read the capture as often as needed to choose the packets."""

@@ -76,6 +76,33 @@ def test_publishes_of_transactions_are_protected() -> None:
     assert not any(row["unprotected"] for row in rows)
 
 
+def test_a_transaction_protects_its_own_opening_of_a_channel(tmp_path: Path) -> None:
+    path = written(Script(REOPENED), tmp_path / "reopened.pcap")
+    (row,) = amqpsniff.open(path).report_table("losses").to_pylist()
+    assert (row["published"], row["unprotected"]) == (4, 2)
+
+
+REOPENED = """
+    handshake
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.publish exchange=e | body=1
+    C1: channel.close reply_code=200
+    S1: channel.close-ok
+    C1: channel.open
+    S1: channel.open-ok
+    C1: tx.select
+    S1: tx.select-ok
+    C1: basic.publish exchange=e | body=1
+    C1: basic.publish exchange=e | body=1
+    C1: channel.close reply_code=200
+    S1: channel.close-ok
+    C1: channel.open
+    S1: channel.open-ok
+    C1: basic.publish exchange=e | body=1
+"""
+
+
 @pytest.mark.parametrize("name", ["traffic", "latency", "losses", "redelivery"])
 def test_names_of_two_virtual_hosts_are_two_rows(name: str, tmp_path: Path) -> None:
     lines = """

@@ -67,6 +67,8 @@ def differ(value: Any, one: TsharkField) -> list[tuple[str, Any, Any]]:
         ('{"a":1,"a":2}', field("", None, "", inside("a (integer): 1"), inside("a (integer): 2"))),
         ('{"a":"AP8="}', field("", None, "", inside("a (string): AP8="))),
         ('{"a":{"base64":"AP8="}}', nest("a (byte array): 00ff", octets=b"\0\xff")),
+        (json.dumps({"a\t": "x\ny\x07"}), nest("a  (string): x y\\x7")),
+        (json.dumps({"a\t": "x\x0e\x7f\x85"}), nest("a\\t (string): x\\x0E\\x7F\\u0085")),
         (json.dumps({"a": "x\x1cy\x1dz"}), nest("a (string): x\\x1cy\\x1dz")),
         (json.dumps({"a": "x" * 300}), nest(" [truncated]a (string): " + "x" * 225 + "…")),
         (json.dumps({"a": "x" * 300}), nest("a (string): " + "x" * 225 + "…")),

@@ -68,6 +68,7 @@ def test_times_and_numbers(tmp_path: Path) -> None:
     part = tmp_path / "part.pcapng"
     assert run("cut", PIKA, "--packet", "42-46", "-o", part).code == 0
     assert numbers(PIKA, part) == [42, 43, 44, 45, 46]
+    assert " 1 packet of 1 connection, " in run("cut", PIKA, "--packet", "325", "-o", part).err
     assert run("cut", PIKA, "--from", "0.0148", "--to", "0.0188", "-o", part).code == 0
     assert numbers(PIKA, part)[0] == 42
     first = packets(PIKA)[0][0]

@@ -1,7 +1,13 @@
-WITH protected AS (
-    SELECT DISTINCT connection_id, channel, true AS may_be
+-- A channel number is opened again and again: a publish belongs to the last opening before it.
+WITH openings AS (
+    SELECT
+        connection_id AS of_connection,
+        channel AS of_channel,
+        start_ns,
+        lead(start_ns) OVER (PARTITION BY connection_id, channel ORDER BY start_ns) AS next_ns,
+        bool_or(mode = 'tx' OR mode IS NULL AND opened_packet_number IS NULL) AS may_be
     FROM {channels}
-    WHERE mode = 'tx' OR mode IS NULL AND opened_packet_number IS NULL
+    GROUP BY connection_id, channel, start_ns
 )
 SELECT
     vhost,
@@ -17,7 +23,12 @@ SELECT
     count(*) FILTER (WHERE outcome = 'unconfirmed') AS unconfirmed,
     count(*) FILTER (WHERE status = 'incomplete') AS incomplete
 FROM {messages}
-LEFT JOIN protected USING (connection_id, channel)
+LEFT JOIN openings
+    ON may_be
+    AND connection_id = of_connection
+    AND channel = of_channel
+    AND (start_ns IS NULL OR start_ns <= ts_ns)
+    AND (next_ns IS NULL OR ts_ns < next_ns)
 LEFT JOIN {vhosts} USING (connection_id)
 WHERE method IN {publishes}
 GROUP BY ALL
