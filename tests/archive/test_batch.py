@@ -17,7 +17,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.archive import Batch, Summary
-from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.batch import run_in_process
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.output_folder import form_of_rows
 from amqpsniff.errors import CaptureError, UsageError
@@ -142,7 +142,7 @@ def test_workers_that_run_in_other_folders(
 def test_captures_that_workers_do_not_see(archive: Path, tmp_path: Path) -> None:
     def run(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
         archive.rename(tmp_path / "elsewhere")
-        return run_here(function, items, watch)
+        return run_in_process(function, items, watch)
 
     batch = Batch([str(archive)], str(tmp_path / "tables"))
     summary = batch.run(run)
@@ -383,7 +383,7 @@ def test_a_file_that_vanishes_on_the_way(archive: Path, tmp_path: Path) -> None:
     def vanishing(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
         if items and hasattr(items[0], "task"):
             lost.unlink(missing_ok=True)
-        return run_here(function, items, watch)
+        return run_in_process(function, items, watch)
 
     Batch([str(archive)], str(output), task_bytes=TASK_BYTES).run(vanishing)
     errors = written_rows(output, "errors")

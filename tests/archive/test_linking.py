@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from amqpsniff.archive import Batch, linking
-from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.batch import run_in_process
 from amqpsniff.errors import UsageError
 from amqpsniff.session import Memory, event_logs
 from amqpsniff.tables.schema import LINKED_MESSAGES, TABLES
@@ -122,7 +122,7 @@ def test_what_is_linked_is_not_linked_again(samples: Path, tmp_path: Path) -> No
 
         def runner(function: Any, items: Any, watch: Any) -> list[Any]:
             done.extend(items)
-            return run_here(function, items, watch)
+            return run_in_process(function, items, watch)
 
         Batch([str(captures)], str(output), links=True, task_bytes=2_000).run(runner)
         ran.append(len(done))

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.batch import run_in_process
 from amqpsniff.archive.filesystem import Folder, is_part
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.lock import LOCKS, STALE_SECONDS, FolderLock, LockOwner
@@ -74,7 +74,7 @@ def test_two_runs_at_once(captures: Path, tmp_path: Path) -> None:
     refused: list[str] = []
 
     def meanwhile(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
-        results = run_here(function, items, watch)
+        results = run_in_process(function, items, watch)
         with pytest.raises(OutputError) as raised:
             Batch([str(captures / "blocked.pcap")], str(output)).run()
         refused.append(str(raised.value))
@@ -142,7 +142,7 @@ def test_a_run_that_stood_still_changes_nothing(captures: Path, tmp_path: Path) 
     before: list[str] = []
 
     def slowly(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
-        results = run_here(function, items, watch)
+        results = run_in_process(function, items, watch)
         elsewhere(output)
         os.utime(sign(output), (1, 1))
         Batch([str(captures / "blocked.pcap")], str(output)).run()
