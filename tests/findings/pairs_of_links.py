@@ -366,14 +366,18 @@ def _token(status: int) -> str:
     return said(opening(), link, sends("S", 0, handle=1, payload=answer, settled=True))
 
 
-def _managed(
-    status: int, method: str = "PUT", to: str = "/queues/q", then: Iterable[Step] = ()
+def managed(
+    status: int,
+    method: str = "PUT",
+    to: str = "/queues/q",
+    then: Iterable[Step] = (),
+    server: dict[Any, Any] | None = None,
 ) -> str:
     """A request to RabbitMQ's management, its answer, and what comes then."""
     asked = composite("properties", message_id="1", to=to, subject=method, reply_to="$me")
     answer = composite("properties", subject=str(status), correlation_id="1")
     return said(
-        opening(), sender("/management"), receiver(address="/management"),
+        opening(server), sender("/management"), receiver(address="/management"),
         sends("C", 0, payload=message(b"", properties=asked), settled=True),
         sends("S", 0, handle=1, payload=message(b"", properties=answer), settled=True),
         list(then), closing(),
@@ -388,7 +392,7 @@ def _deleted(queue: str) -> str:
         ("S", frame("attach", role=True, **fields)),
         detaches("S", 2, "amqp:resource-deleted", "gone"), detaches("C", 2),
     ]  # fmt: skip
-    return _managed(204, "DELETE", f"/queues/{queue}", link)
+    return managed(204, "DELETE", f"/queues/{queue}", link)
 
 
 def _discharged(state: bytes) -> str:
@@ -577,7 +581,7 @@ PAIRS: dict[str, Pair] = {
     "delivery-aborted": Pair(_aborted(True), _aborted(False)),
     "message-lock-lost": Pair(_lock("com.microsoft:message-lock-lost"), _lock("amqp:not-found")),
     "token-refused": Pair(_token(401), _token(202)),
-    "management-refused": Pair(_managed(409), _managed(201)),
+    "management-refused": Pair(managed(409), managed(201)),
     "field-type-wrong": Pair(_typed(1 << 40), _typed(1000)),
     "transaction-failed": Pair(_discharged(REJECTED), _discharged(ACCEPTED)),
 }
@@ -588,7 +592,7 @@ CONDITIONS: dict[str, Pair] = {
         _aborted(False, b"no section" * 4), _aborted(True, b"no section" * 4)
     ),
     "link-detached of a queue that another deleted": Pair(_deleted("other"), _deleted("q")),
-    "management-refused for what is not there": Pair(_managed(404), _managed(404, "GET")),
+    "management-refused for what is not there": Pair(managed(404), managed(404, "GET")),
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
     "credit-not-renewed of a link that gave none": Pair(_never_hungry(990), _never_hungry(989)),

@@ -7,6 +7,7 @@ alone: a link that was attached for less than `ATTACHED_NS` without deliveries w
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.session.codes import CLIENT, SERVER
@@ -14,7 +15,14 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, names_text, number_of, subject_of_text
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
-from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
+from amqpsniff.session.rules.queues import MANAGED, deletion_words, queue_key
+from amqpsniff.session.rules.shared_state import (
+    MAX_NAMES,
+    contribute,
+    remembered,
+    report_at,
+    report_once,
+)
 from amqpsniff.spec import SIDES, given_name
 from amqpsniff.spec.amqp10 import CBS_NODE, MANAGEMENT_NODE
 from amqpsniff.units import count, duration
@@ -22,6 +30,9 @@ from amqpsniff.units import count, duration
 ATTACHED_NS = SECOND_NS
 """Time after its attach within which a broker that detaches an unused link refuses it, and after
 the attach of a name within which a side that detaches its link before puts one in its place."""
+
+DELETED_NS = SECOND_NS
+"""Time between the detach of a link and the answer to who deleted its queue, at most."""
 
 LOOP = 5
 LOOP_NS = 60 * SECOND_NS
@@ -45,6 +56,9 @@ _SERVICES = (CBS_NODE, "$management", MANAGEMENT_NODE)
 
 MAX_SAID = 200
 """Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
+
+GONE = "links of deleted queues"
+"""Name in `RuleContext.memory` of links that the broker detached because of a deletion."""
 
 DELETED_HERE = "queues deleted over the management"
 """Name in `RuleContext.memory` of the addresses of queues that the connection itself deleted."""
@@ -169,11 +183,38 @@ def detached(context: RuleContext) -> None:
     if code == "message-too-large":
         report_too_large(context, text + _held(context, link))
     else:
-        context.report(code, text + _held(context, link), subject=(leads_to(link), condition))
+        variant, words = context.variant_for(code, (leads_to(link), condition), text)
+        context.report(code, words + _held(context, link), variant=variant)
+        queue = None if link.address is None else link.address.queue or link.address.routing_key
+        if condition == DELETED and queue and context.ts_ns is not None:
+            gone = context.memory.setdefault(GONE, [])
+            if len(gone) < MAX_NAMES:
+                where = context.channel.number, variant, context.number
+                gone.append((code, *where, context.ts_ns, queue_key(context, queue)))
     context.memory["link gone"] = (*place_of(context), context.ts_ns, code, context.number)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
     contribute(context, judge_loop, key, context.ts_ns, text, context.channel.number, context.place)
+
+
+@requires(GONE)
+def judge_gone(context: RuleContext) -> None:
+    """connection-ends: links whose queue was deleted; who did that may be read after the detach."""
+    connection_id = context.session.connection.name()[0]
+    for gone in context.memory[GONE]:
+        contribute(context, judge_deletion, connection_id, *gone)
+
+
+def judge_deletion(
+    context: RuleContext, connection_id: str, code: str, channel: int, variant: Any, number: int,
+    ts_ns: int, key: Sequence[str],
+) -> None:  # fmt: skip
+    """A link was detached because its queue was deleted: say by whom, if the capture shows it."""
+    around = ts_ns - DELETED_NS, ts_ns + DELETED_NS
+    words = deletion_words(context, key, *around) or deletion_words(context, key, *around, MANAGED)
+    found = context.log.find(code, connection_id, channel, variant)
+    if words and found is not None and found.packet_number == number:
+        found.detail += f"; {words}"
 
 
 def _code_of(context: RuleContext, link: Any, condition: str, description: str | None) -> str:
@@ -340,5 +381,6 @@ AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "link-detached": (detached,),
     "link-taken": (taken,),
     "link-ends": (judge_taken,),
+    "connection-ends": (judge_gone,),
     "session-ended": (session_ended,),
 }

@@ -48,6 +48,10 @@ MAX_DOUBTED = 1_000
 READERS = "stream readers"
 """Name in `RuleContext.memory` of consumers of streams, by channel number and tag."""
 
+MANAGED = "deletions over the management"
+"""Name in `RuleContext.shared` of those of AMQP 1.0. The rules of routes do not know if such a
+queue is declared again."""
+
 MISSING = "deletions missing"
 """Name of the times in which deletions may be missing: in `RuleContext.memory` when that began, in
 `RuleContext.shared` spans by broker and connection."""
@@ -234,11 +238,13 @@ def deleted_by(context: RuleContext, number: int) -> str:
     return f"deleted in packet {number} by {who}"
 
 
-def judge_deleted(context: RuleContext, key: Key, ts_ns: int, words: str) -> None:
+def judge_deleted(
+    context: RuleContext, key: Key, ts_ns: int, words: str, over: str = "deletions"
+) -> None:
     """A queue was deleted; the cause is given as text."""
     context.shared.get("owners", {}).pop(tuple(key), None)
     deletions: deque[tuple[int, str]] = remembered(
-        context, "deletions", tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
+        context, over, tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
     )
     deletions.append((ts_ns, words))
 
@@ -477,9 +483,15 @@ def _is_among(
     return False
 
 
-def deletion_words(context: RuleContext, key: Key, from_ns: int, until_ns: int | None) -> str:
+def deletion_words(
+    context: RuleContext,
+    key: Sequence[str],
+    from_ns: int,
+    until_ns: int | None,
+    over: str = "deletions",
+) -> str:
     """The first deletion of a queue in a time, in words; empty without one."""
-    for ts_ns, words in context.shared.get("deletions", {}).get(tuple(key), ()):
+    for ts_ns, words in context.shared.get(over, {}).get(tuple(key), ()):
         if until_ns is not None and from_ns <= ts_ns <= until_ns:
             return str(words)
     return ""

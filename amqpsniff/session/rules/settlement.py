@@ -31,7 +31,9 @@ from amqpsniff.session.rules.links import (
 )
 from amqpsniff.session.rules.occasions import DELIVERED, PUBLISHED
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release
+from amqpsniff.session.rules.queues import MANAGED, deleted_by, judge_deleted, queue_key
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
+from amqpsniff.session.rules.shared_state import contribute
 from amqpsniff.units import duration, limit, octets
 
 _REJECTED, _RELEASED, _MODIFIED = 0x25, 0x26, 0x27
@@ -177,6 +179,9 @@ def _note_deletion(context: RuleContext, path: str, number: int, ts_ns: int | No
         gone = context.memory.setdefault(DELETED_HERE, set())
         if len(gone) < MAX_REQUESTS:
             gone.add(path)
+        if ts_ns is not None:
+            gone_at = queue_key(context, unquote(name)), ts_ns, deleted_by(context, number)
+            contribute(context, judge_deleted, *gone_at, MANAGED)
     what = "emptied queue" if rest[0] == "messages" else _DELETED.get(kind)
     binding = _UNBOUND.match(name)
     if binding is not None:

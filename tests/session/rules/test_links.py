@@ -19,6 +19,7 @@ from tests.findings.pairs_of_links import (
     RELEASED,
     detaches,
     give,
+    managed,
     opening,
     receiver,
     said,
@@ -28,6 +29,7 @@ from tests.findings.pairs_of_links import (
 )
 from tests.session.rules.damage import direction_of
 from tests.session.rules.telling import told_of
+from tests.session.script import Script, wired
 
 CASE = CAPTURES / "cases/links_attached_again.pcap.gz"
 LOSSES = CAPTURES / "amqp10/rabbitmq43_losses.pcap.gz"
@@ -387,3 +389,50 @@ def test_a_silence_ends_what_was_under_way_if_it_ends_the_connection(
             "heartbeat-missed": None,
             code: cause,
         }
+
+
+DELETES = """
+    handshake client='{"connection_name": "ops"}'
+    C1: channel.open
+    S1: channel.open-ok
+    C1: queue.delete queue=q
+    S1: queue.delete-ok
+"""
+
+
+def _from(port: int, packets: list[Any], end_ns: int) -> list[Any]:
+    """Packets of a client with another port, the last one at a time."""
+    old, new = (number.to_bytes(2) for number in (40000, port))
+    later = end_ns - packets[-1].ts_ns
+    return [
+        one._replace(octets=one.octets.replace(old, new, 1), ts_ns=one.ts_ns + later)
+        for one in packets
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "ms", "named"),
+    [("/queues/q", 1, True), ("/queues/q", -1, True),
+     ("/queues/p", 1, False), ("/queues/q", 1_100, False)],
+)  # fmt: skip
+@pytest.mark.parametrize("role", [True, False])
+@pytest.mark.parametrize("over_management", [True, False])
+def test_who_deleted_the_queue_of_a_link(
+    address: str, ms: int, named: bool, role: bool, over_management: bool
+) -> None:
+    """The deletion is answered before or after the detach, on another connection."""
+    deletes = [packet for _, packet in wired(Script(DELETES))]
+    if over_management:
+        deletes = packets_of(managed(204, "DELETE", server=RABBITMQ4))
+        deletes = deletes[: next(at for at, one in enumerate(deletes) if b"204" in one.octets) + 1]
+    link = receiver if role else sender
+    gone = [
+        *opening(RABBITMQ4),
+        *link(address=address),
+        detaches("S", int(role), "amqp:resource-deleted"),
+    ]
+    packets = packets_of(said(gone, [("C", EMPTY, 1_000)]))
+    detached_ns = next(one.ts_ns for one in packets if b"resource-deleted" in one.octets)
+    both = packets + _from(40009, deletes, detached_ns + ms * 1_000_000)
+    (row,) = told_of(sorted(both, key=lambda one: one.ts_ns), "link-detached")
+    assert ("; deleted in packet" in row["detail"]) is named
