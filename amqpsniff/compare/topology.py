@@ -139,12 +139,17 @@ def _known(
     if not any(None in key for key in rows):
         return rows
     places = [section.key.index(name) for name in section.open]
+    indexes: dict[tuple[int, ...], dict[Key, set[Key]]] = {}
     found: dict[Key, Row] = {}
     for key, row in rows.items():
         whole = key
         if None in key:
-            alike = {other for other in (*rows, *others) if _fits(key, other, places)}
-            whole = alike.pop() if len(alike) == 1 else key
+            unknown = tuple(at for at in places if key[at] is None)
+            if unknown not in indexes:
+                indexes[unknown] = _indexed((*rows, *others), unknown)
+            alike = indexes[unknown][_without(key, unknown)]
+            if len(alike) == 2:  # itself, and one more
+                (whole,) = alike - {key}
         if whole in found:
             found[whole]["count"] += row["count"]
         else:
@@ -152,12 +157,16 @@ def _known(
     return found
 
 
-def _fits(key: Key, other: Key, places: list[int]) -> bool:
-    """True if another key equals this one and has more fields."""
-    return other != key and all(
-        mine == yours or (mine is None and at in places)
-        for at, (mine, yours) in enumerate(zip(key, other, strict=True))
-    )
+def _indexed(keys: Iterable[Key], places: tuple[int, ...]) -> dict[Key, set[Key]]:
+    """Keys by what they are without their fields at some places."""
+    found: dict[Key, set[Key]] = {}
+    for key in keys:
+        found.setdefault(_without(key, places), set()).add(key)
+    return found
+
+
+def _without(key: Key, places: tuple[int, ...]) -> Key:
+    return tuple(None if at in places else part for at, part in enumerate(key))
 
 
 def _row(

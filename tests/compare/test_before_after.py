@@ -203,6 +203,13 @@ def test_what_began_before_a_capture_is_not_new() -> None:
     assert (row["change"], row["notable"]) == ("gone", "gone")
 
 
+def test_very_many_queues_of_unknown_virtual_hosts() -> None:
+    """Each is looked up; compared with all others, they would take minutes."""
+    unknown = side(queues=[queue(f"q{chr(0x4E00 + number)}", None) for number in range(12_000)])
+    known = side(queues=[queue(f"q{chr(0x4E00 + number)}") for number in range(12_000)])
+    assert topology.compared(unknown, known)["queues"] == []
+
+
 def test_every_section_is_in_the_report() -> None:
     found = before_and_after(CaptureProfile(["a"]), CaptureProfile(["b"]))
     assert found["notable_count"] == 0
