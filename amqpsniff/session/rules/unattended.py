@@ -587,8 +587,9 @@ def asks(context: RuleContext) -> None:
     octets = frame.arguments_json
     if not octets or b'"passive":true' in octets:
         return
-    if frame.flags & NO_WAIT:
-        return  # no answer will come
+    if frame.flags & NO_WAIT:  # no answer will come
+        _note_arguments(context, octets)
+        return
     key = context.channel.number, frame.number, frame.row
     waiting = context.memory.setdefault(ARGUMENTS, {})
     if len(octets) > MAX_ARGUMENTS_BYTES or remember(context, waiting, key, octets) is None:
@@ -603,7 +604,13 @@ def declared(context: RuleContext) -> None:
         return
     key = context.channel.number, request.number, request.row
     octets = drop(context, context.memory[ARGUMENTS], key)
-    if octets is not None and context.frame.queue:
+    if octets is not None:
+        _note_arguments(context, octets)
+
+
+def _note_arguments(context: RuleContext, octets: bytes) -> None:
+    """The queue of a context's frame was declared with these arguments."""
+    if context.frame.queue:
         arguments = table_of(read(octets), "arguments")
         note_limit(context, octets, arguments)
         note_target(context, arguments)

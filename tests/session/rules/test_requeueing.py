@@ -329,6 +329,8 @@ def test_deliveries_rejected_for_good() -> None:
     assert said(rejected(4), "deliveries-rejected") == []
     dead = f"arguments='{json.dumps({'x-dead-letter-exchange': 'dead'})}'"
     assert said(rejected(5, dead), "deliveries-rejected") == []
+    unanswered = rejected(5, f"{dead} no_wait=1").replace("S1: queue.declare-ok queue=q\n", "")
+    assert said(unanswered, "deliveries-rejected") == []
     assert said(rejected(5, begin=""), "deliveries-rejected") == []
     long = json.dumps({"x-dead-letter-exchange": "dead", "x-comment": "." * MAX_ARGUMENTS_BYTES})
     assert said(rejected(5, f"arguments='{long}'"), "deliveries-rejected") == []
