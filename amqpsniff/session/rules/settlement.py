@@ -226,19 +226,21 @@ def left(context: RuleContext) -> None:
             at: Any = {"number": first, "ts_ns": stated[0].entry.ts_ns, "count": len(stated)}
             context.report("outcome-not-settled", detail, **at, subject=leads_to(link))
         open_ones = [delivery for delivery in some if not delivery.state]
-        stays = side != CLIENT and link is not None and link.distribution_mode == COPIES
-        if open_ones and closed_by and not stays and not is_service(link):
+        if link is None or not open_ones or not closed_by:
+            continue  # of a link that is not followed nothing is known
+        stays = side != CLIENT and link.distribution_mode == COPIES
+        if not stays and not is_service(link):
             _in_doubt(context, side, link, open_ones, closed_by)
 
 
 def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], closed_by: str) -> None:
     """Deliveries of a link without an outcome."""
     first, last = some[0].entry.packet_number, some[-1].entry.packet_number
-    name = "" if link is None else f" of {link_text(link)}"
     nouns = ("message sent", "messages sent") if side == CLIENT else ("delivery", "deliveries")
-    detail = f"{number_of(len(some), *nouns)}{name}, in {packets_text(first, last)}, "
+    detail = f"{number_of(len(some), *nouns)} of {link_text(link)}, "
+    detail += f"in {packets_text(first, last)}, "
     code = "publishes-in-doubt" if side == CLIENT else "deliveries-in-doubt"
-    if side != CLIENT and link is not None and link.condition == DELETED:
+    if side != CLIENT and link.condition == DELETED:
         code = "deliveries-deleted"
         detail += f"when the queue was deleted{in_packet(link.detached_number)}"
     else:
